@@ -1,0 +1,44 @@
+//! Named limits of the whole broker and the relations between them. Each has a test at the limit
+//! and one past it, beside the code that enforces it.
+
+/// Bytes in one KiB.
+pub const KIB: usize = 1024;
+/// Bytes in one MiB.
+pub const MIB: usize = 1024 * KIB;
+
+/// Unit of direct I/O: positions, lengths and addresses are multiples of it.
+pub const BLOCK_BYTES: usize = 4 * KIB;
+/// What a device writes whole or not at all.
+pub const SECTOR_BYTES: usize = 512;
+
+/// Longest topic name (`Topic.MAX_NAME_LENGTH`).
+pub const TOPIC_NAME_LEN_MAX: usize = 249;
+/// Most partitions of one CreateTopics request, all topics together
+/// (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`).
+pub const PARTITIONS_PER_REQUEST_MAX: usize = 10_000;
+/// Batches remembered per producer id (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`).
+pub const PRODUCER_BATCHES_MAX: usize = 5;
+
+/// Largest frame accepted before a client has authenticated.
+pub const FRAME_BYTES_MAX_UNAUTHENTICATED: usize = 512 * KIB;
+/// Largest frame of every key but Produce; Produce has `socket.request.max.bytes`.
+pub const FRAME_BYTES_MAX_OTHER: usize = 8 * MIB;
+/// Reserved for a frame when its header has arrived; the rest follows the bytes.
+pub const FRAME_BYTES_RESERVED: usize = 64 * KIB;
+
+/// Largest journal cycle; also bounded by a quarter of a journal file (JOURNAL §3).
+pub const CYCLE_BYTES_MAX: usize = 4 * MIB;
+/// From here on an append may go straight to its segment (JOURNAL §3).
+pub const DIRECT_BYTES: usize = 256 * KIB;
+/// Direct writes of one shard that may await a flush (JOURNAL §3).
+pub const DIRECT_WRITES_MAX: usize = 8;
+/// Smallest journal ring of one shard (JOURNAL §3).
+pub const JOURNAL_BYTES_MIN: usize = 2 * MIB;
+/// What gathers before journalled bytes go to their segment (JOURNAL §5).
+pub const WRITE_BACK_BYTES: usize = 128 * KIB;
+
+const _: () = assert!(DIRECT_BYTES <= CYCLE_BYTES_MAX);
+const _: () = assert!(BLOCK_BYTES.is_multiple_of(SECTOR_BYTES));
+const _: () = assert!(FRAME_BYTES_RESERVED <= FRAME_BYTES_MAX_UNAUTHENTICATED);
+const _: () = assert!(FRAME_BYTES_MAX_UNAUTHENTICATED <= FRAME_BYTES_MAX_OTHER);
+const _: () = assert!(WRITE_BACK_BYTES.is_multiple_of(BLOCK_BYTES));

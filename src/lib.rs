@@ -1,0 +1,26 @@
+//! Coreline: a broker that speaks Kafka's protocol and keeps Kafka's files.
+//!
+//! The layers, lowest first. A layer may use those above it in this list, never those below it;
+//! `tests/architecture.rs` reads the `use` lines and fails on the contrary.
+//!
+//! | Layer | What it is |
+//! |---|---|
+//! | [`base`] | vocabulary: ids, error codes, limits, time, settings |
+//! | [`metrics`] | counters and HDR histograms, one set a shard, merged when read |
+//! | [`wire`] | bytes to messages and back: frames, record batches, compression, one file per API key |
+//! | [`io`] | the runtime seam: executor, io_uring driver, simulated driver |
+//! | [`log`] | bytes on disk: segments, indexes, producer state, journal, recovery |
+//! | [`partition`] | a replica's role, high watermark, parked produces and fetches |
+//! | [`shard`] | one core: inbox, router, placement, budget |
+//! | [`cluster`] | metadata image, metadata log, controller |
+//! | [`server`] | clients: listener, connection, dispatch, fetch sessions, one file per API key |
+
+pub mod base;
+pub mod metrics;
+pub mod wire;
+pub mod io;
+pub mod log;
+pub mod partition;
+pub mod shard;
+pub mod cluster;
+pub mod server;

@@ -1,0 +1,1 @@
+//! Counters and HDR histograms, one set a shard without locks, merged when read.

@@ -1,0 +1,10 @@
+//! Clients: listener, connection, dispatch, fetch sessions, one file per API key under `api/`.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]

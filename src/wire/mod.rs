@@ -1,0 +1,11 @@
+//! Bytes to messages and back: primitives, frames, record batches, compression, and one file per
+//! API key under `messages/`. Nothing here allocates from a length that a client merely claimed.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
