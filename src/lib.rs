@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`base`] | vocabulary: ids, error codes, limits, time, settings |
 //! | [`metrics`] | counters and HDR histograms, one set a shard, merged when read |
-//! | [`wire`] | bytes to messages and back: frames, record batches, compression, one file per API key |
+//! | [`wire`] | bytes to messages: frames, record batches, compression, one file per API key |
 //! | [`io`] | the runtime seam: executor, io_uring driver, simulated driver |
 //! | [`log`] | bytes on disk: segments, indexes, producer state, journal, recovery |
 //! | [`partition`] | a replica's role, high watermark, parked produces and fetches |
