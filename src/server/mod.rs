@@ -8,3 +8,6 @@
         clippy::panic
     )
 )]
+
+pub mod api;
+pub mod context;
