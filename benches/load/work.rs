@@ -1,0 +1,218 @@
+//! One connection's work: closed loop with a fixed depth, open loop by a schedule, or tail reads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::protocol::{self, Fetched};
+use super::{Arguments, Done, Mode, Window};
+
+const TOPIC_ALREADY_EXISTS: i16 = 36;
+
+fn connect(arguments: &Arguments) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(&arguments.bootstrap)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    Ok(stream)
+}
+
+pub fn create_topic(arguments: &Arguments) -> io::Result<()> {
+    let mut stream = connect(arguments)?;
+    let mut frame = protocol::create_topic_frame(&arguments.topic, arguments.partitions);
+    protocol::send(&mut stream, &mut frame, 1)?;
+    let mut response = Vec::new();
+    protocol::receive(&mut stream, &mut response)?;
+    match protocol::create_topic_error(&response) {
+        0 => {
+            std::thread::sleep(Duration::from_millis(500));
+            Ok(())
+        }
+        TOPIC_ALREADY_EXISTS => Ok(()),
+        other => Err(io::Error::other(format!(
+            "creating the topic gave error {other}"
+        ))),
+    }
+}
+
+/// This connection's partitions: every `connections`-th, at least one.
+fn partitions_of(arguments: &Arguments, number: usize) -> Vec<i32> {
+    let step = arguments.connections;
+    let own: Vec<i32> = (0..arguments.partitions)
+        .skip(number)
+        .step_by(step)
+        .collect();
+    if own.is_empty() {
+        vec![number as i32 % arguments.partitions]
+    } else {
+        own
+    }
+}
+
+pub fn run(arguments: &Arguments, number: usize, window: Window) -> io::Result<Done> {
+    match (arguments.mode, arguments.interval_us) {
+        (Mode::Fetch, _) => fetch(arguments, number, window),
+        (Mode::Produce, None) => closed_loop(arguments, number, window),
+        (Mode::Produce, Some(interval)) => open_loop(arguments, number, window, interval),
+    }
+}
+
+struct Frames {
+    frames: Vec<Vec<u8>>,
+    next: usize,
+    records: u64,
+    bytes: u64,
+}
+
+impl Frames {
+    fn new(arguments: &Arguments, number: usize) -> Self {
+        let count = (arguments.batch_bytes / (arguments.record_bytes + 8)).max(1);
+        let batch = protocol::batch(arguments.record_bytes, count, number as u64 + 1);
+        let frames = partitions_of(arguments, number)
+            .into_iter()
+            .map(|partition| {
+                protocol::produce_frame(&arguments.topic, partition, arguments.acks, &batch)
+            })
+            .collect();
+        Self {
+            frames,
+            next: 0,
+            records: count as u64,
+            bytes: batch.len() as u64,
+        }
+    }
+
+    fn send(&mut self, stream: &mut TcpStream, correlation: i32) -> io::Result<()> {
+        let place = self.next % self.frames.len();
+        self.next += 1;
+        protocol::send(stream, &mut self.frames[place], correlation)
+    }
+}
+
+fn record(done: &mut Done, window: Window, since: Instant, frames: (u64, u64)) {
+    let now = Instant::now();
+    if now >= window.start && now <= window.end {
+        done.requests += 1;
+        done.records += frames.0;
+        done.bytes += frames.1;
+        let micros = now.saturating_duration_since(since).as_micros() as u64;
+        done.latency_us.saturating_record(micros.max(1));
+    }
+}
+
+fn take_ack(stream: &mut TcpStream, buffer: &mut Vec<u8>, expected: i32) -> io::Result<()> {
+    let correlation = protocol::receive(stream, buffer)?;
+    if correlation != expected {
+        return Err(io::Error::other(format!(
+            "answer {correlation} instead of {expected}"
+        )));
+    }
+    match protocol::produce_error(buffer) {
+        0 => Ok(()),
+        error => Err(io::Error::other(format!("a produce gave error {error}"))),
+    }
+}
+
+fn closed_loop(arguments: &Arguments, number: usize, window: Window) -> io::Result<Done> {
+    let mut stream = connect(arguments)?;
+    let mut frames = Frames::new(arguments, number);
+    let sizes = (frames.records, frames.bytes);
+    let mut in_flight = VecDeque::new();
+    let (mut correlation, mut buffer, mut done) = (0, Vec::new(), Done::new());
+    loop {
+        while in_flight.len() < arguments.depth && Instant::now() < window.end {
+            frames.send(&mut stream, correlation)?;
+            in_flight.push_back((correlation, Instant::now()));
+            correlation = correlation.wrapping_add(1);
+            if arguments.acks == 0 {
+                let Some((_, since)) = in_flight.pop_back() else {
+                    break;
+                };
+                record(&mut done, window, since, sizes);
+            }
+        }
+        let Some((expected, since)) = in_flight.pop_front() else {
+            return Ok(done);
+        };
+        take_ack(&mut stream, &mut buffer, expected)?;
+        record(&mut done, window, since, sizes);
+    }
+}
+
+fn open_loop(
+    arguments: &Arguments,
+    number: usize,
+    window: Window,
+    interval_us: u64,
+) -> io::Result<Done> {
+    let mut stream = connect(arguments)?;
+    let mut answers = stream.try_clone()?;
+    let mut frames = Frames::new(arguments, number);
+    let sizes = (frames.records, frames.bytes);
+    let (sent, to_answer) = mpsc::channel::<(i32, Instant)>();
+    let reader = std::thread::spawn(move || -> io::Result<Done> {
+        let (mut buffer, mut done) = (Vec::new(), Done::new());
+        for (expected, intended) in to_answer {
+            take_ack(&mut answers, &mut buffer, expected)?;
+            record(&mut done, window, intended, sizes);
+        }
+        Ok(done)
+    });
+    let mut intended = Instant::now();
+    let mut correlation = 0;
+    while intended < window.end {
+        std::thread::sleep(intended.saturating_duration_since(Instant::now()));
+        frames.send(&mut stream, correlation)?;
+        if sent.send((correlation, intended)).is_err() {
+            break;
+        }
+        correlation = correlation.wrapping_add(1);
+        intended += Duration::from_micros(interval_us);
+    }
+    drop(sent);
+    reader
+        .join()
+        .map_err(|_| io::Error::other("the reader died"))?
+}
+
+fn fetch(arguments: &Arguments, number: usize, window: Window) -> io::Result<Done> {
+    let mut stream = connect(arguments)?;
+    let own = partitions_of(arguments, number);
+    let mut positions: Vec<(i32, i64)> = own.into_iter().map(|partition| (partition, 0)).collect();
+    let (mut buffer, mut done, mut correlation) = (Vec::new(), Done::new(), 0);
+    while Instant::now() < window.end {
+        let mut frame = protocol::fetch_frame(&arguments.topic, &positions, 50 << 20);
+        let since = Instant::now();
+        protocol::send(&mut stream, &mut frame, correlation)?;
+        protocol::receive(&mut stream, &mut buffer)?;
+        correlation = correlation.wrapping_add(1);
+        let parts = protocol::fetched(&buffer);
+        let (records, bytes) = advance(&mut positions, &parts)?;
+        if bytes == 0 {
+            // At the end of what there is: read it again from the start.
+            positions.iter_mut().for_each(|position| position.1 = 0);
+        }
+        record(&mut done, window, since, (records, bytes));
+    }
+    Ok(done)
+}
+
+fn advance(positions: &mut [(i32, i64)], parts: &[Fetched]) -> io::Result<(u64, u64)> {
+    let (mut records, mut bytes) = (0, 0);
+    for part in parts {
+        if part.error != 0 {
+            let text = format!("partition {} gave error {}", part.partition, part.error);
+            return Err(io::Error::other(text));
+        }
+        records += part.records as u64;
+        bytes += part.bytes as u64;
+        let position = positions
+            .iter_mut()
+            .find(|position| position.0 == part.partition);
+        if let (Some(position), Some(next)) = (position, part.next_offset) {
+            position.1 = next;
+        }
+    }
+    Ok((records, bytes))
+}
