@@ -10,6 +10,7 @@
 
 pub mod buffer;
 pub mod directory;
+pub mod driver;
 pub mod file;
 pub mod inbox;
 pub mod net;
