@@ -2,7 +2,7 @@
 //! loopback TCP, runs CRC-32C over it, copies it once into an aligned buffer and writes it with
 //! direct I/O, several writes in flight. Its parts are measured apart as well.
 //!
-//!     cargo bench --bench floor [-- FOLDER]
+//!     cargo bench --bench floor [-- --chunk BYTES --folder FOLDER]
 //!
 //! Figures are nanoseconds of this thread's CPU time a byte; the write probe is also wall clock.
 
@@ -14,14 +14,27 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use coreline::io::AlignedBuffer;
 use io_uring::{IoUring, opcode, types};
 
-const CHUNK_BYTES: usize = 64 << 10;
 const TOTAL_BYTES: usize = 512 << 20;
 const WRITES_IN_FLIGHT_MAX: usize = 8;
 const FILE_BYTES: u64 = 64 << 20;
 const PROBES: usize = 200;
+
+#[derive(Parser)]
+struct Arguments {
+    /// Bytes received, summed, copied and written at a time; a multiple of 4096.
+    #[arg(long, default_value_t = 64 << 10)]
+    chunk: usize,
+    /// Where the test file goes: the disk to measure.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Given by cargo; means nothing here.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
 
 fn thread_cpu() -> Duration {
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID)
@@ -44,22 +57,22 @@ fn socket_pair() -> io::Result<(TcpStream, TcpStream)> {
 }
 
 /// A peer on a thread of its own that sends `TOTAL_BYTES`.
-fn sender(mut stream: TcpStream) -> std::thread::JoinHandle<io::Result<()>> {
+fn sender(mut stream: TcpStream, chunk_bytes: usize) -> std::thread::JoinHandle<io::Result<()>> {
     std::thread::spawn(move || {
-        let chunk = vec![7u8; CHUNK_BYTES];
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        let chunk = vec![7u8; chunk_bytes];
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             stream.write_all(&chunk)?;
         }
         Ok(())
     })
 }
 
-fn receive_part() -> io::Result<f64> {
+fn receive_part(chunk_bytes: usize) -> io::Result<f64> {
     let (client, mut server) = socket_pair()?;
-    let peer = sender(client);
-    let mut chunk = vec![0; CHUNK_BYTES];
+    let peer = sender(client, chunk_bytes);
+    let mut chunk = vec![0; chunk_bytes];
     let figure = per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             server.read_exact(&mut chunk)?;
         }
         Ok(())
@@ -69,16 +82,16 @@ fn receive_part() -> io::Result<f64> {
     Ok(figure)
 }
 
-fn send_part() -> io::Result<f64> {
+fn send_part(chunk_bytes: usize) -> io::Result<f64> {
     let (mut client, mut server) = socket_pair()?;
     let peer = std::thread::spawn(move || -> io::Result<()> {
-        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut chunk = vec![0; chunk_bytes];
         while server.read(&mut chunk)? > 0 {}
         Ok(())
     });
-    let chunk = vec![7u8; CHUNK_BYTES];
+    let chunk = vec![7u8; chunk_bytes];
     let figure = per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             client.write_all(&chunk)?;
         }
         Ok(())
@@ -89,11 +102,11 @@ fn send_part() -> io::Result<f64> {
     Ok(figure)
 }
 
-fn crc_part() -> io::Result<f64> {
-    let chunk = vec![7u8; CHUNK_BYTES];
+fn crc_part(chunk_bytes: usize) -> io::Result<f64> {
+    let chunk = vec![7u8; chunk_bytes];
     let mut sum = 0u32;
     let figure = per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             sum = sum.wrapping_add(crc32c::crc32c(std::hint::black_box(&chunk)));
         }
         Ok(())
@@ -102,11 +115,11 @@ fn crc_part() -> io::Result<f64> {
     Ok(figure)
 }
 
-fn copy_part() -> io::Result<f64> {
-    let chunk = vec![7u8; CHUNK_BYTES];
-    let mut target = AlignedBuffer::zeroed(CHUNK_BYTES);
+fn copy_part(chunk_bytes: usize) -> io::Result<f64> {
+    let chunk = vec![7u8; chunk_bytes];
+    let mut target = AlignedBuffer::zeroed(chunk_bytes);
     per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             target.clear();
             target.extend_from_slice(std::hint::black_box(&chunk));
             std::hint::black_box(&target);
@@ -137,16 +150,17 @@ struct Writer {
     buffers: Vec<AlignedBuffer>,
     free: Vec<usize>,
     position: u64,
+    chunk_bytes: usize,
 }
 
 impl Writer {
-    fn new(file: File) -> io::Result<Self> {
+    fn new(file: File, chunk_bytes: usize) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .build(2 * WRITES_IN_FLIGHT_MAX as u32)?;
         let buffers: Vec<AlignedBuffer> = (0..WRITES_IN_FLIGHT_MAX)
-            .map(|_| AlignedBuffer::zeroed(CHUNK_BYTES))
+            .map(|_| AlignedBuffer::zeroed(chunk_bytes))
             .collect();
         let free = (0..buffers.len()).collect();
         Ok(Self {
@@ -155,13 +169,14 @@ impl Writer {
             buffers,
             free,
             position: 0,
+            chunk_bytes,
         })
     }
 
     fn reap(&mut self, wanted: usize) -> io::Result<()> {
         self.ring.submit_and_wait(wanted)?;
         for completion in self.ring.completion() {
-            if completion.result() != CHUNK_BYTES as i32 {
+            if completion.result() != self.chunk_bytes as i32 {
                 return Err(io::Error::other(format!(
                     "a write gave {}",
                     completion.result()
@@ -181,11 +196,11 @@ impl Writer {
         buffer.clear();
         buffer.extend_from_slice(bytes);
         let fd = types::Fd(self.file.as_raw_fd());
-        let entry = opcode::Write::new(fd, buffer.as_ptr(), CHUNK_BYTES as u32)
+        let entry = opcode::Write::new(fd, buffer.as_ptr(), self.chunk_bytes as u32)
             .offset(self.position)
             .build()
             .user_data(place as u64);
-        self.position = (self.position + CHUNK_BYTES as u64) % FILE_BYTES;
+        self.position = (self.position + self.chunk_bytes as u64) % FILE_BYTES;
         // SAFETY: the buffer lives in `self` and is not touched until its completion frees it.
         unsafe { self.ring.submission().push(&entry) }.map_err(io::Error::other)?;
         self.ring.submit()?;
@@ -200,25 +215,25 @@ impl Writer {
     }
 }
 
-fn write_part(folder: &std::path::Path) -> io::Result<f64> {
-    let mut writer = Writer::new(direct_file(folder)?)?;
-    let chunk = vec![7u8; CHUNK_BYTES];
+fn write_part(folder: &std::path::Path, chunk_bytes: usize) -> io::Result<f64> {
+    let mut writer = Writer::new(direct_file(folder)?, chunk_bytes)?;
+    let chunk = vec![7u8; chunk_bytes];
     per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             writer.write(&chunk)?;
         }
         writer.finish()
     })
 }
 
-fn floor_server(folder: &std::path::Path) -> io::Result<(f64, f64)> {
-    let mut writer = Writer::new(direct_file(folder)?)?;
+fn floor_server(folder: &std::path::Path, chunk_bytes: usize) -> io::Result<(f64, f64)> {
+    let mut writer = Writer::new(direct_file(folder)?, chunk_bytes)?;
     let (client, mut server) = socket_pair()?;
-    let peer = sender(client);
-    let mut chunk = vec![0; CHUNK_BYTES];
+    let peer = sender(client, chunk_bytes);
+    let mut chunk = vec![0; chunk_bytes];
     let begin = Instant::now();
     let figure = per_byte(|| {
-        for _ in 0..TOTAL_BYTES / CHUNK_BYTES {
+        for _ in 0..TOTAL_BYTES / chunk_bytes {
             server.read_exact(&mut chunk)?;
             std::hint::black_box(crc32c::crc32c(&chunk));
             writer.write(&chunk)?;
@@ -263,15 +278,14 @@ fn durable_write_probe(folder: &std::path::Path) -> io::Result<(f64, f64)> {
 }
 
 fn main() -> io::Result<()> {
-    let folder = std::env::args()
-        .skip(1)
-        .find(|word| !word.starts_with("--"));
-    let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
+    let arguments = Arguments::parse();
+    let chunk = arguments.chunk;
+    let folder = arguments.folder.unwrap_or_else(std::env::temp_dir);
     let folder = folder.join(format!("coreline-floor-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let (receive, send, crc) = (receive_part()?, send_part()?, crc_part()?);
-    let (copy, write) = (copy_part()?, write_part(&folder)?);
-    let (server, gigabytes) = floor_server(&folder)?;
+    let (receive, send, crc) = (receive_part(chunk)?, send_part(chunk)?, crc_part(chunk)?);
+    let (copy, write) = (copy_part(chunk)?, write_part(&folder, chunk)?);
+    let (server, gigabytes) = floor_server(&folder, chunk)?;
     let (flushed, synchronous) = durable_write_probe(&folder)?;
     std::fs::remove_dir_all(&folder)?;
     let parts = receive + crc + copy + write;

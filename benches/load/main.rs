@@ -148,7 +148,7 @@ fn main() {
 fn report(arguments: &Arguments, total: &Done, cpu: u64, elapsed: f64) {
     let quantile = |quantile: f64| total.latency_us.value_at_quantile(quantile);
     print!(
-        "mode={:?} acks={} partitions={} record_bytes={} connections={} requests={} records={} \
+        "mode={:?} acks={} partitions={} record_bytes={} connections={} requests={} records={} bytes={} \
          mb_per_s={:.1} records_per_s={:.0}",
         arguments.mode,
         arguments.acks,
@@ -157,6 +157,7 @@ fn report(arguments: &Arguments, total: &Done, cpu: u64, elapsed: f64) {
         arguments.connections,
         total.requests,
         total.records,
+        total.bytes,
         total.bytes as f64 / 1e6 / elapsed,
         total.records as f64 / elapsed,
     );
