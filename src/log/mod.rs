@@ -1,5 +1,9 @@
 //! Bytes on disk: segments, indexes, epoch cache, producer state, validation, the journal,
 //! recovery.
+//!
+//! What must always hold, and the test that breaks each rule, stands in [`invariants`]. The way in:
+//! [`recover`] once for the log directory, then [`ShardLogs::open`] on every shard, then a [`Log`]
+//! a partition.
 #![cfg_attr(
     not(test),
     deny(
@@ -9,3 +13,19 @@
         clippy::panic
     )
 )]
+
+pub mod config;
+pub mod error;
+pub mod invariants;
+mod partition_log;
+pub mod recovery;
+pub mod seeded;
+mod shard_logs;
+mod wait;
+
+pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity, TimestampType};
+pub use config::{ReadLimit, ReadResult, TimestampedOffset};
+pub use error::{AppendError, LogError, ReadError};
+pub use partition_log::{Log, LogEvent};
+pub use recovery::{RecoveryOptions, RecoveryReport, recover, seal_directory};
+pub use shard_logs::{ClosedLog, ShardLogs, ShardLogsOptions};

@@ -1,0 +1,188 @@
+//! The plain values that pass through the facade: what a log is, how it is set, what goes in and
+//! what comes out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, TopicId};
+use crate::base::limits::MIB;
+use crate::base::time::{MonotonicNs, TimestampMs};
+
+/// Which partition a log holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LogIdentity {
+    /// The topic's name.
+    pub topic: String,
+    /// The topic's id.
+    pub topic_id: TopicId,
+    /// The partition.
+    pub partition: PartitionIndex,
+}
+
+impl LogIdentity {
+    /// The folder's name, `<topic>-<partition>`.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        format!("{}-{}", self.topic, self.partition)
+    }
+}
+
+/// Whose timestamps the log keeps (`message.timestamp.type`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimestampType {
+    /// The producer's.
+    #[default]
+    CreateTime,
+    /// The broker's, at the append.
+    LogAppendTime,
+}
+
+/// A log's settings as plain numbers; Kafka's names and defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// `segment.bytes`.
+    pub segment_bytes: u64,
+    /// `segment.ms`.
+    pub segment_ms: u64,
+    /// `segment.jitter.ms`: at most this much is taken off `segment_ms`, at random.
+    pub segment_jitter_ms: u64,
+    /// `segment.index.bytes`.
+    pub segment_index_bytes: u64,
+    /// `index.interval.bytes`.
+    pub index_interval_bytes: u64,
+    /// `max.message.bytes`: largest batch.
+    pub max_message_bytes: usize,
+    /// `message.timestamp.type`.
+    pub timestamp_type: TimestampType,
+    /// `message.timestamp.before.max.ms`.
+    pub timestamp_before_max_ms: i64,
+    /// `message.timestamp.after.max.ms`.
+    pub timestamp_after_max_ms: i64,
+    /// `compression.type` by its id in a batch's attributes; `None`: `producer`.
+    pub compression: Option<u8>,
+    /// Level for that codec; `None`: its default.
+    pub compression_level: Option<i32>,
+    /// `cleanup.policy` names compaction, so that every record needs a key.
+    pub compacted: bool,
+    /// `write.caching`.
+    pub write_caching: bool,
+    /// `flush.messages`; heeded under `write.caching` only.
+    pub flush_messages: u64,
+    /// `flush.ms`; heeded under `write.caching` only.
+    pub flush_ms: u64,
+    /// `producer.id.expiration.ms`.
+    pub producer_id_expiration_ms: u64,
+    /// `coreline.validate.compressed`.
+    pub validate_compressed: bool,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 1024 * MIB as u64,
+            segment_ms: 7 * 24 * 3_600_000,
+            segment_jitter_ms: 0,
+            segment_index_bytes: 10 * MIB as u64,
+            index_interval_bytes: 4096,
+            max_message_bytes: MIB + 12,
+            timestamp_type: TimestampType::CreateTime,
+            timestamp_before_max_ms: i64::MAX,
+            timestamp_after_max_ms: 3_600_000,
+            compression: None,
+            compression_level: None,
+            compacted: false,
+            write_caching: false,
+            flush_messages: u64::MAX,
+            flush_ms: u64::MAX,
+            producer_id_expiration_ms: 86_400_000,
+            validate_compressed: true,
+        }
+    }
+}
+
+/// Who appends (`AppendOrigin`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppendOrigin {
+    /// A producer: everything is validated, duplicates are looked for.
+    #[default]
+    Client,
+    /// A coordinator of this broker.
+    Coordinator,
+    /// A transaction marker: control batches are allowed.
+    Marker,
+    /// A follower's copy: offsets and epochs are the leader's and stay.
+    Replica,
+}
+
+/// What an append needs to know beside its batch.
+#[derive(Clone, Copy, Debug)]
+pub struct AppendContext {
+    /// Who appends.
+    pub origin: AppendOrigin,
+    /// The leader epoch to stamp; an older one than the log's is refused.
+    pub leader_epoch: LeaderEpoch,
+    /// Until when the append may wait for room.
+    pub deadline: MonotonicNs,
+    /// Size of the buffer that the batch keeps alive (its frame's); 0: the batch alone.
+    pub buffer_bytes: usize,
+}
+
+impl AppendContext {
+    /// A client's append that may wait for `timeout` from `now`.
+    #[must_use]
+    pub fn client(leader_epoch: LeaderEpoch, now: MonotonicNs, timeout: Duration) -> Self {
+        Self {
+            origin: AppendOrigin::Client,
+            leader_epoch,
+            deadline: now.after(timeout),
+            buffer_bytes: 0,
+        }
+    }
+}
+
+/// Where an append landed. It is in order and readable by replicas, not yet durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Offset of its first record.
+    pub base_offset: Offset,
+    /// Offset of its last record; durable once `durable_end` is past it.
+    pub last_offset: Offset,
+    /// The broker's time under LogAppendTime, else `TimestampMs::NONE`.
+    pub log_append_time: TimestampMs,
+    /// First offset of the log.
+    pub log_start_offset: Offset,
+    /// An exact retry: the offsets are the original's. Wait for their durability all the same.
+    pub duplicate: bool,
+}
+
+/// How much to read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadLimit {
+    /// Whole batches up to this sum.
+    pub max_bytes: usize,
+    /// The first batch is given even above `max_bytes` (KIP-74).
+    pub min_one_batch: bool,
+    /// Only batches that end at or below this offset (HW, last stable offset, or log end).
+    pub end: Offset,
+}
+
+/// Whole batches in offset order; the first may begin below the offset asked for.
+#[derive(Clone, Debug, Default)]
+pub struct ReadResult {
+    /// The bytes, sharing memory with the tail cache or a read buffer.
+    pub slices: Vec<Bytes>,
+    /// Their sum.
+    pub bytes: usize,
+}
+
+/// An answer to a search by timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampedOffset {
+    /// The record's timestamp.
+    pub timestamp: TimestampMs,
+    /// Its offset.
+    pub offset: Offset,
+    /// The leader epoch of its batch.
+    pub leader_epoch: LeaderEpoch,
+}
