@@ -4,63 +4,79 @@
 //!
 //! # Positions
 //!
-//! | Invariant | Broken by | Test |
-//! |---|---|---|
-//! | segment end ≤ durable end ≤ appended end, for every log | an acknowledgement before its flush | `seeded_ack_before_flush` |
-//! | none of the three goes back except by TRUNCATE or RESET | late completions | `model_every_seed` |
-//! | the durable end of a write-cached log that stands in a record is its last flushed end | power cut under `write.caching` | `write_caching_leaves_a_tear` |
-//! | a duplicate is acknowledged only when its original is durable | retry while the original is in flight | `seeded_duplicate_answered_early` |
+//! * segment end ≤ durable end ≤ appended end, for every log. Broken by an acknowledgement
+//!   before its flush: `seeded_ack_before_flush`.
+//! * none of the three goes back except by TRUNCATE or RESET. Broken by late completions:
+//!   `model_every_seed`.
+//! * the durable end of a write-cached log that stands in a record is its last flushed end.
+//!   Broken by power cut under `write.caching`: `write_caching_leaves_a_tear`.
+//! * a duplicate is acknowledged only when its original is durable. Broken by retry while the
+//!   original is in flight: `seeded_duplicate_answered_early`.
 //!
 //! # Cycles
 //!
-//! | Invariant | Broken by | Test |
-//! |---|---|---|
-//! | cycle n is durable only when all cycles ≤ n are | completions out of order | `seeded_cycle_durable_out_of_order` |
-//! | a cycle never rewrites a block of an earlier cycle of its lap | torn write of the later cycle | `torn_cycles` |
-//! | only cycles of the named incarnation count, from the lowest live sequence on | leftovers of an earlier life or lap | `seeded_stale_incarnation_accepted` |
-//! | "highest flushed" names only cycles on stable storage | plain cycles of write-cached logs | `write_caching_leaves_a_tear` |
-//! | acknowledged work is vouched for by a later durable cycle once the shard is idle | a flip in the last cycle | `flips_below_the_flushed_sequence` |
+//! * cycle n is durable only when all cycles ≤ n are. Broken by completions out of order:
+//!   `seeded_cycle_durable_out_of_order`.
+//! * a cycle never rewrites a block of an earlier cycle of its lap. Broken by torn write of
+//!   the later cycle: `torn_cycles`.
+//! * only cycles of the named incarnation count, from the lowest live sequence on. Broken by
+//!   leftovers of an earlier life or lap: `seeded_stale_incarnation_accepted`.
+//! * "highest flushed" names only cycles on stable storage. Broken by plain cycles of write-
+//!   cached logs: `write_caching_leaves_a_tear`.
+//! * acknowledged work is vouched for by a later durable cycle once the shard is idle. Broken
+//!   by a flip in the last cycle: `flips_below_the_flushed_sequence`.
 //!
 //! # Room
 //!
-//! | Invariant | Broken by | Test |
-//! |---|---|---|
-//! | an admitted append never fails for room: segment range, ring, copies, memory are reserved before | full disk, full ring | `full_disk`, `full_ring` |
-//! | one ring file is free beside what is admitted, so that the oldest can always be released | full ring with many quiet logs | `full_ring` |
-//! | an append answered REQUEST_TIMED_OUT is not in the log | deadline during the wait | `full_ring` |
-//! | files are reused strictly oldest first, each when a durable cycle has named a lowest live sequence past it and all that its logs need lies elsewhere, durably | power cut right after the reuse | `seeded_file_reused_before_directory_sync` |
+//! * an admitted append never fails for room: segment range, ring, copies, memory are
+//!   reserved before. Broken by full disk, full ring: `full_disk`, `full_ring`.
+//! * one ring file is free beside what is admitted, so that the oldest can always be
+//!   released. Broken by full ring with many quiet logs: `full_ring`.
+//! * an append answered REQUEST_TIMED_OUT is not in the log. Broken by deadline during the
+//!   wait: `full_ring`.
+//! * files are reused strictly oldest first, each when a durable cycle has named a lowest
+//!   live sequence past it and all that its logs need lies elsewhere, durably. Broken by
+//!   power cut right after the reuse: `seeded_file_reused_before_directory_sync`.
 //!
 //! # Segments
 //!
-//! | Invariant | Broken by | Test |
-//! |---|---|---|
-//! | segment writes of one log are issued in order, whole blocks, never two in flight on one block | reordering by the device | `seeded_partial_block_rewritten_in_flight` |
-//! | a partial block that a later write completes has all its bytes in the live journal | torn rewrite of the block | `torn_segment_blocks` |
-//! | a segment file is new when it is named: never a recycled one | valid batches of another partition past the end | `seeded_recycled_segment` |
-//! | the directory is synced before the first record that names a new file | lost directory entry | `lost_directory_entries` |
-//! | TRUNCATE is durable, then the file is cut, then something is written past that point | power cut between them | `seeded_truncate_after_rewrite` |
+//! * segment writes of one log are issued in order, whole blocks, never two in flight on one
+//!   block. Broken by reordering by the device: `seeded_partial_block_rewritten_in_flight`.
+//! * a partial block that a later write completes has all its bytes in the live journal.
+//!   Broken by torn rewrite of the block: `torn_segment_blocks`.
+//! * a segment file is new when it is named: never a recycled one. Broken by valid batches of
+//!   another partition past the end: `seeded_recycled_segment`.
+//! * the directory is synced before the first record that names a new file. Broken by lost
+//!   directory entry: `lost_directory_entries`.
+//! * TRUNCATE is durable, then the file is cut, then something is written past that point.
+//!   Broken by power cut between them: `seeded_truncate_after_rewrite`.
 //!
 //! # Recovery
 //!
-//! | Invariant | Broken by | Test |
-//! |---|---|---|
-//! | a file is read only under the lock that a dead process's writes still hold | late writes of a killed process | `seeded_late_write_after_recovery` |
-//! | a break above the highest flushed sequence is a tear, at or below it damage | flips, zeroed blocks | `seeded_damage_cut_as_tear` |
-//! | a log ends where its records or WATERMARK end, or at the first invalid batch before that | valid but unvouched bytes past the end | `seeded_torn_tail_kept` |
-//! | an invalid byte below the recorded durable end is never cut and never served past | flips in segments | `flips_in_segments` |
-//! | nothing is written into a journal that was found before the one rename that retires it | crashes during recovery | `crash_during_recovery` |
-//! | the number of shards plays no part | changed shard counts | `changed_shard_counts` |
-//! | records of a log id that no directory carries are damage unless a DELETE or RESET names it | deletion with a crash | `topic_deletions` |
+//! * a file is read only under the lock that a dead process's writes still hold. Broken by
+//!   late writes of a killed process: `seeded_late_write_after_recovery`.
+//! * a break above the highest flushed sequence is a tear, at or below it damage. Broken by
+//!   flips, zeroed blocks: `seeded_damage_cut_as_tear`.
+//! * a log ends where its records or WATERMARK end, or at the first invalid batch before
+//!   that. Broken by valid but unvouched bytes past the end: `seeded_torn_tail_kept`.
+//! * an invalid byte below the recorded durable end is never cut and never served past.
+//!   Broken by flips in segments: `flips_in_segments`.
+//! * nothing is written into a journal that was found before the one rename that retires it.
+//!   Broken by crashes during recovery: `crash_during_recovery`.
+//! * the number of shards plays no part. Broken by changed shard counts:
+//!   `changed_shard_counts`.
+//! * records of a log id that no directory carries are damage unless a DELETE or RESET names
+//!   it. Broken by deletion with a crash: `topic_deletions`.
 //!
 //! # Failure modes
 //!
-//! | What fails | What happens |
-//! |---|---|
-//! | ENOSPC while room is reserved or a derived file is written | that append gets `AppendError::StorageFull` at once; tried again by the next |
-//! | a write into allocated blocks, or a flush | the log directory goes offline for this shard: no acknowledgement, no reuse of a journal file, until restart |
-//! | no ring or memory room | appends wait in order, until their own deadline |
-//! | the process dies | the next start replays the journal: nothing that was durable is lost |
-//! | a future is dropped | its append stands if it was admitted; its writes finish |
+//! * ENOSPC while room is reserved or a derived file is written: that append gets
+//!   `AppendError::StorageFull` at once; tried again by the next.
+//! * a write into allocated blocks, or a flush: the log directory goes offline for this
+//!   shard: no acknowledgement, no reuse of a journal file, until restart.
+//! * no ring or memory room: appends wait in order, until their own deadline.
+//! * the process dies: the next start replays the journal: nothing that was durable is lost.
+//! * a future is dropped: its append stands if it was admitted; its writes finish.
 //!
 //! # Where this differs from the specification, and why
 //!
