@@ -1,1 +1,23 @@
-//! The cluster's metadata: image, metadata log, controller.
+//! The cluster's metadata: the image that every shard reads, the log of Kafka's own metadata
+//! records that the image is a replay of, and the controller that alone appends to that log.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`records`] | Kafka's metadata records and their framing |
+//! | [`image`] | the state those records add up to; immutable once shared |
+//! | [`metadata_log`] | the folder `__cluster_metadata-0`, readable by Apache Kafka |
+//!
+//! input from the log. Absent until there are several nodes: elections among controllers, brokers
+//! that follow the log over the network, snapshots taken by this node.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
+
+pub mod image;
+pub mod records;
