@@ -1,6 +1,7 @@
 //! Kafka's metadata records (`metadata/src/main/resources/common/metadata` in Kafka's tree): those
-//! that a broker's image is made of. A record of another kind is kept as [`MetadataRecord::Foreign`]
-//! and changes nothing here, so that a log written by Apache Kafka can be read.
+//! that a broker's image is made of. A record of another kind becomes
+//! [`MetadataRecord::Foreign`] and changes nothing here, so that a log written by Apache Kafka can
+//! be read.
 
 mod broker;
 mod topic;
