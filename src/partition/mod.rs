@@ -8,3 +8,8 @@
         clippy::panic
     )
 )]
+
+pub mod error;
+pub mod leadership;
+pub mod parked;
+pub mod pending;

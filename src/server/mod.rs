@@ -11,3 +11,4 @@
 
 pub mod api;
 pub mod context;
+pub mod fetch_session;

@@ -8,3 +8,6 @@
         clippy::panic
     )
 )]
+
+pub mod budget;
+pub mod router;
