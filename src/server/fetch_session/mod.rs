@@ -9,7 +9,7 @@
 //! | id known, epoch as expected | updated | the next epoch |
 //! | id known, other epoch | untouched | `INVALID_FETCH_SESSION_EPOCH` |
 //! | id unknown | – | `FETCH_SESSION_ID_NOT_FOUND` |
-//! | id known, topic ids where it has names, or the other way round | untouched | `FETCH_SESSION_TOPIC_ID_ERROR` |
+//! | id known, ids for names or back | untouched | `FETCH_SESSION_TOPIC_ID_ERROR` |
 //!
 //! The order of a session's partitions is the order in which they were named; one that has
 //! returned records moves to the end, so that every partition has its turn under `max_bytes`
