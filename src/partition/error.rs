@@ -2,8 +2,11 @@
 
 use thiserror::Error;
 
-/// Mapped to Kafka's codes once, in `server::api`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+use crate::base::error_code::ErrorCode;
+use crate::log::{AppendError, LogError, ReadError};
+
+/// One failure of one partition's part of a request.
+#[derive(Debug, Error)]
 pub enum PartitionError {
     /// This broker does not host the partition, or no longer.
     #[error("the partition is not hosted here")]
@@ -23,4 +26,39 @@ pub enum PartitionError {
     /// The request's own timeout has passed first.
     #[error("the request's timeout has passed")]
     TimedOut,
+    /// The offset asked for lies outside the log, or its epoch is not known.
+    #[error("the offset is out of range")]
+    OffsetOutOfRange,
+    /// The answer lies above the high watermark of a leader that has just been elected.
+    #[error("the high watermark has not reached the leader's first offset yet")]
+    OffsetNotAvailable,
+    /// The log refused the batch.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The log could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log does not serve.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl PartitionError {
+    /// Kafka's code.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
+        match self {
+            Self::Unknown => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            Self::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            Self::FencedLeaderEpoch => ErrorCode::FENCED_LEADER_EPOCH,
+            Self::UnknownLeaderEpoch => ErrorCode::UNKNOWN_LEADER_EPOCH,
+            Self::NotEnoughReplicas => ErrorCode::NOT_ENOUGH_REPLICAS,
+            Self::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+            Self::OffsetOutOfRange => ErrorCode::OFFSET_OUT_OF_RANGE,
+            Self::OffsetNotAvailable => ErrorCode::OFFSET_NOT_AVAILABLE,
+            Self::Append(error) => error.error_code(),
+            Self::Read(error) => error.error_code(),
+            Self::Log(error) => error.error_code(),
+        }
+    }
 }

@@ -74,6 +74,11 @@ impl Leadership {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::error_code::ErrorCode;
+
+    fn code(outcome: Result<(), PartitionError>) -> ErrorCode {
+        outcome.map_or_else(|error| error.error_code(), |()| ErrorCode::NONE)
+    }
 
     fn led_by(leader: i32, leader_epoch: i32) -> Leadership {
         Leadership {
@@ -88,24 +93,24 @@ mod tests {
     #[test]
     fn an_older_epoch_is_fenced_and_a_newer_one_unknown() {
         let leadership = led_by(1, 5);
-        let check = |seen| leadership.check(BrokerId(1), LeaderEpoch(seen), LeaderOnly::Yes);
-        assert_eq!(check(-1), Ok(()));
-        assert_eq!(check(5), Ok(()));
-        assert_eq!(check(4), Err(PartitionError::FencedLeaderEpoch));
-        assert_eq!(check(6), Err(PartitionError::UnknownLeaderEpoch));
+        let check = |seen| code(leadership.check(BrokerId(1), LeaderEpoch(seen), LeaderOnly::Yes));
+        assert_eq!(check(-1), ErrorCode::NONE);
+        assert_eq!(check(5), ErrorCode::NONE);
+        assert_eq!(check(4), ErrorCode::FENCED_LEADER_EPOCH);
+        assert_eq!(check(6), ErrorCode::UNKNOWN_LEADER_EPOCH);
     }
 
     #[test]
     fn the_epoch_is_judged_before_the_role() {
         let leadership = led_by(2, 5);
-        let check = |seen, only| leadership.check(BrokerId(1), LeaderEpoch(seen), only);
+        let check = |seen, only| code(leadership.check(BrokerId(1), LeaderEpoch(seen), only));
+        assert_eq!(check(4, LeaderOnly::Yes), ErrorCode::FENCED_LEADER_EPOCH);
+        assert_eq!(check(5, LeaderOnly::Yes), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(check(5, LeaderOnly::No), ErrorCode::NONE);
         assert_eq!(
-            check(4, LeaderOnly::Yes),
-            Err(PartitionError::FencedLeaderEpoch)
+            check(-1, LeaderOnly::Yes),
+            ErrorCode::NOT_LEADER_OR_FOLLOWER
         );
-        assert_eq!(check(5, LeaderOnly::Yes), Err(PartitionError::NotLeader));
-        assert_eq!(check(5, LeaderOnly::No), Ok(()));
-        assert_eq!(check(-1, LeaderOnly::Yes), Err(PartitionError::NotLeader));
     }
 
     #[test]
@@ -115,10 +120,8 @@ mod tests {
 
     #[test]
     fn too_few_in_sync_replicas_are_refused() {
-        assert_eq!(led_by(1, 0).check_in_sync(1), Ok(()));
-        assert_eq!(
-            led_by(1, 0).check_in_sync(2),
-            Err(PartitionError::NotEnoughReplicas)
-        );
+        let check = |min| code(led_by(1, 0).check_in_sync(min));
+        assert_eq!(check(1), ErrorCode::NONE);
+        assert_eq!(check(2), ErrorCode::NOT_ENOUGH_REPLICAS);
     }
 }

@@ -5,7 +5,7 @@
 //! | request | session | becomes |
 //! |---|---|---|
 //! | id any, epoch -1 | the named one is dropped | no session |
-//! | id any, epoch 0 | the named one is dropped | a new session, room permitting, else none (id 0) |
+//! | id any, epoch 0 | the named one is dropped | a new session, or none without room |
 //! | id known, epoch as expected | updated | the next epoch |
 //! | id known, other epoch | untouched | `INVALID_FETCH_SESSION_EPOCH` |
 //! | id unknown | – | `FETCH_SESSION_ID_NOT_FOUND` |
