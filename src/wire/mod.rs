@@ -9,3 +9,13 @@
         clippy::panic
     )
 )]
+
+pub mod api;
+pub mod codec;
+pub mod frame;
+pub mod header;
+pub mod messages;
+pub mod primitives;
+
+#[cfg(test)]
+mod frame_test;
