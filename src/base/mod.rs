@@ -1,6 +1,7 @@
 //! Vocabulary of the whole house: ids, error codes, limits, time, randomness. Uses std only, does
 //! no input or output and reads no clock.
 
+pub mod config;
 pub mod error_code;
 pub mod ids;
 pub mod limits;

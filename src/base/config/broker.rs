@@ -1,0 +1,185 @@
+//! The broker's typed settings (`KafkaConfig`). Times are milliseconds, sizes bytes.
+
+use std::path::PathBuf;
+
+use super::cores::Cores;
+use super::listener::Listeners;
+use super::setting::{list, parse_boolean};
+use super::table::broker_setting;
+use super::topic::{BrokerTexts, TopicSettings};
+use crate::base::ids::BrokerId;
+
+/// What one broker runs with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokerConfig {
+    /// Texts of all settings that were given, for descriptions and for topics' values.
+    pub texts: BrokerTexts,
+    /// `node.id`
+    pub node_id: BrokerId,
+    /// `broker.rack`
+    pub rack: Option<String>,
+    /// `log.dirs` or `log.dir`: the data folder.
+    pub log_dir: PathBuf,
+    /// `listeners` and what belongs to them.
+    pub listeners: Listeners,
+    /// `num.partitions`
+    pub num_partitions: i32,
+    /// `default.replication.factor`
+    pub default_replication_factor: i16,
+    /// `auto.create.topics.enable`
+    pub auto_create_topics: bool,
+    /// `delete.topic.enable`
+    pub delete_topics: bool,
+    /// `socket.request.max.bytes`
+    pub socket_request_bytes_max: usize,
+    /// `socket.send.buffer.bytes`; `None` leaves it to the system.
+    pub socket_send_buffer_bytes: Option<usize>,
+    /// `socket.receive.buffer.bytes`; `None` leaves it to the system.
+    pub socket_receive_buffer_bytes: Option<usize>,
+    /// `socket.listen.backlog.size`
+    pub socket_listen_backlog: i32,
+    /// `max.connections`
+    pub connections_max: usize,
+    /// `max.connections.per.ip`
+    pub connections_per_ip_max: usize,
+    /// `max.connections.per.ip.overrides`: address or host, and its limit.
+    pub connections_per_ip_overrides: Vec<(String, usize)>,
+    /// `connections.max.idle.ms`; negative for ever.
+    pub connections_idle_ms_max: i64,
+    /// `fetch.max.bytes`
+    pub fetch_bytes_max: usize,
+    /// `max.incremental.fetch.session.cache.slots`
+    pub fetch_sessions_max: usize,
+    /// `max.request.partition.size.limit`
+    pub described_partitions_max: usize,
+    /// `producer.id.expiration.ms`
+    pub producer_id_expiration_ms: i64,
+    /// `producer.id.expiration.check.interval.ms`
+    pub producer_id_expiration_check_ms: i64,
+    /// `replica.high.watermark.checkpoint.interval.ms`
+    pub high_watermark_checkpoint_ms: i64,
+    /// `log.flush.start.offset.checkpoint.interval.ms`
+    pub log_start_checkpoint_ms: i64,
+    /// Values of a topic without settings of its own.
+    pub topic_defaults: TopicSettings,
+    /// `coreline.cores`
+    pub cores: Cores,
+    /// `coreline.memory`
+    pub memory_bytes: Option<u64>,
+    /// `coreline.cache.bytes`
+    pub cache_bytes: Option<u64>,
+    /// `coreline.requests.bytes`
+    pub requests_bytes: Option<u64>,
+    /// `coreline.journal.bytes`
+    pub journal_bytes: Option<u64>,
+    /// `coreline.disk.reserve.bytes`
+    pub disk_reserve_bytes: Option<u64>,
+    /// `coreline.validate.compressed`
+    pub validate_compressed: bool,
+}
+
+impl Default for BrokerConfig {
+    /// Every default, without listeners: [`super::read`] fills those.
+    fn default() -> Self {
+        Self::from_texts(BrokerTexts::new())
+    }
+}
+
+impl BrokerConfig {
+    /// The values of checked texts. Listeners stay empty: [`super::read`] fills them.
+    pub(super) fn from_texts(texts: BrokerTexts) -> Self {
+        let values = Values(&texts);
+        let folder = values
+            .given("log.dirs")
+            .unwrap_or_else(|| values.text("log.dir"));
+        let node_id = match values.given("node.id") {
+            Some(text) => text.parse().unwrap_or_default(),
+            None => match values.long("broker.id") {
+                -1 => values.long("node.id") as i32,
+                old => old as i32,
+            },
+        };
+        Self {
+            node_id: BrokerId(node_id),
+            rack: values.given("broker.rack"),
+            log_dir: PathBuf::from(folder),
+            listeners: Listeners::default(),
+            num_partitions: values.long("num.partitions") as i32,
+            default_replication_factor: values.long("default.replication.factor") as i16,
+            auto_create_topics: values.boolean("auto.create.topics.enable"),
+            delete_topics: values.boolean("delete.topic.enable"),
+            socket_request_bytes_max: values.size("socket.request.max.bytes"),
+            socket_send_buffer_bytes: values.optional_size("socket.send.buffer.bytes"),
+            socket_receive_buffer_bytes: values.optional_size("socket.receive.buffer.bytes"),
+            socket_listen_backlog: values.long("socket.listen.backlog.size") as i32,
+            connections_max: values.size("max.connections"),
+            connections_per_ip_max: values.size("max.connections.per.ip"),
+            connections_per_ip_overrides: per_ip(&values.text("max.connections.per.ip.overrides")),
+            connections_idle_ms_max: values.long("connections.max.idle.ms"),
+            fetch_bytes_max: values.size("fetch.max.bytes"),
+            fetch_sessions_max: values.size("max.incremental.fetch.session.cache.slots"),
+            described_partitions_max: values.size("max.request.partition.size.limit"),
+            producer_id_expiration_ms: values.long("producer.id.expiration.ms"),
+            producer_id_expiration_check_ms: values
+                .long("producer.id.expiration.check.interval.ms"),
+            high_watermark_checkpoint_ms: values
+                .long("replica.high.watermark.checkpoint.interval.ms"),
+            log_start_checkpoint_ms: values.long("log.flush.start.offset.checkpoint.interval.ms"),
+            topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
+            cores: Cores::parse(&values.text("coreline.cores")).unwrap_or_default(),
+            memory_bytes: values.bytes("coreline.memory"),
+            cache_bytes: values.bytes("coreline.cache.bytes"),
+            requests_bytes: values.bytes("coreline.requests.bytes"),
+            journal_bytes: values.bytes("coreline.journal.bytes"),
+            disk_reserve_bytes: values.bytes("coreline.disk.reserve.bytes"),
+            validate_compressed: values.boolean("coreline.validate.compressed"),
+            texts,
+        }
+    }
+}
+
+/// `address:limit` pairs; an address may hold colons itself.
+pub(super) fn per_ip(text: &str) -> Vec<(String, usize)> {
+    list(text)
+        .filter_map(|item| {
+            let (address, limit) = item.rsplit_once(':')?;
+            Some((address.trim().to_owned(), limit.trim().parse().ok()?))
+        })
+        .collect()
+}
+
+struct Values<'a>(&'a BrokerTexts);
+
+impl Values<'_> {
+    fn given(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|text| text.trim().to_owned())
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.given(name).unwrap_or_else(|| {
+            let default = broker_setting(name).and_then(|setting| setting.default);
+            default.unwrap_or_default().to_owned()
+        })
+    }
+
+    /// 0 for what is not set; values were checked before.
+    fn long(&self, name: &str) -> i64 {
+        self.text(name).parse().unwrap_or_default()
+    }
+
+    fn size(&self, name: &str) -> usize {
+        usize::try_from(self.long(name)).unwrap_or_default()
+    }
+
+    fn optional_size(&self, name: &str) -> Option<usize> {
+        usize::try_from(self.long(name)).ok()
+    }
+
+    fn bytes(&self, name: &str) -> Option<u64> {
+        self.given(name)?.parse().ok()
+    }
+
+    fn boolean(&self, name: &str) -> bool {
+        parse_boolean(&self.text(name)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,36 @@
+//! Settings under Kafka's names: one table of all of them, and the typed values that the rest of
+//! the house reads.
+//!
+//! [`read`] takes the text of a `server.properties` and the command line's overrides and gives a
+//! [`BrokerConfig`] with what an operator should be told about it, or every fault at once.
+//! [`TopicSettings::derive`] gives a topic's values from its own settings and the broker's.
+//!
+//! Absent: input and output (the caller reads the file), suggestions of names (the command line
+//! makes them from [`table`]), what depends on the machine ([`Budgets::divide`] gets its size as
+//! an argument).
+
+mod broker;
+mod budget;
+mod cores;
+mod listener;
+pub mod describe;
+pub mod properties;
+mod read;
+pub mod setting;
+pub mod table;
+mod topic;
+mod topic_checks;
+
+pub use self::broker::BrokerConfig;
+pub use self::budget::{Budgets, Machine};
+pub use self::cores::Cores;
+pub use self::listener::{Listener, Listeners};
+pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
+pub use self::topic::{
+    BrokerTexts, CompressionType, TOPIC_SYNONYMS, TimestampType, TopicOverrides, TopicSettings,
+};
+
+#[cfg(test)]
+mod read_test;
+#[cfg(test)]
+mod table_test;
