@@ -4,8 +4,17 @@ use std::ops::RangeInclusive;
 
 use super::codec::{Message, is_flexible};
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
+use super::messages::create_topics::CreateTopicsRequest;
+use super::messages::delete_topics::DeleteTopicsRequest;
+use super::messages::describe_cluster::DescribeClusterRequest;
+use super::messages::describe_configs::DescribeConfigsRequest;
+use super::messages::describe_topic_partitions::DescribeTopicPartitionsRequest;
 use super::messages::fetch::FetchRequest;
+use super::messages::find_coordinator::FindCoordinatorRequest;
+use super::messages::init_producer_id::InitProducerIdRequest;
+use super::messages::list_offsets::ListOffsetsRequest;
 use super::messages::metadata::MetadataRequest;
+use super::messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
 use super::messages::produce::ProduceRequest;
 use crate::base::ids::ApiKey;
 
@@ -77,8 +86,17 @@ pub const APIS: &[Api] = &[
     // it compresses (KAFKA-18659).
     Api::of::<ProduceRequest>("Produce").advertised_from(0),
     Api::of::<FetchRequest>("Fetch"),
+    Api::of::<ListOffsetsRequest>("ListOffsets"),
     Api::of::<MetadataRequest>("Metadata"),
+    Api::of::<FindCoordinatorRequest>("FindCoordinator"),
     Api::of::<ApiVersionsRequest>("ApiVersions"),
+    Api::of::<CreateTopicsRequest>("CreateTopics"),
+    Api::of::<DeleteTopicsRequest>("DeleteTopics"),
+    Api::of::<InitProducerIdRequest>("InitProducerId"),
+    Api::of::<OffsetForLeaderEpochRequest>("OffsetForLeaderEpoch"),
+    Api::of::<DescribeConfigsRequest>("DescribeConfigs"),
+    Api::of::<DescribeClusterRequest>("DescribeCluster"),
+    Api::of::<DescribeTopicPartitionsRequest>("DescribeTopicPartitions"),
 ];
 
 /// The entry of `key`; `None` when it is not served.

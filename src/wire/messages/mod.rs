@@ -2,6 +2,15 @@
 //! whose head states the versions served, what changed in them, and what is missing.
 
 pub mod api_versions;
+pub mod create_topics;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
+pub mod describe_topic_partitions;
 pub mod fetch;
+pub mod find_coordinator;
+pub mod init_producer_id;
+pub mod list_offsets;
 pub mod metadata;
+pub mod offset_for_leader_epoch;
 pub mod produce;
