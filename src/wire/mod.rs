@@ -12,10 +12,15 @@
 
 pub mod api;
 pub mod codec;
+pub mod compression;
 pub mod frame;
 pub mod header;
 pub mod messages;
 pub mod primitives;
+pub mod record;
+pub mod record_batch;
+pub mod record_walk;
+pub mod varint;
 
 #[cfg(test)]
 mod frame_test;
