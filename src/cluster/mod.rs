@@ -19,5 +19,6 @@
     )
 )]
 
+pub mod decide;
 pub mod image;
 pub mod records;

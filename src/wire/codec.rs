@@ -152,7 +152,7 @@ pub(super) fn is_flexible(version: i16, flexible_from: Option<i16>) -> bool {
 }
 
 /// An `Option` as a field's type, for `read_field!` to see the type inside it.
-pub(super) trait NullableField: Sized {
+pub(crate) trait NullableField: Sized {
     /// The least the field takes on the wire where it may be null.
     fn bytes_min(version: Version, may_be_null: bool) -> usize;
     /// Reads the field.
@@ -178,7 +178,7 @@ impl<T: NullableWireType> NullableField for Option<T> {
 }
 
 /// Whether the tags that are there rise; checked when a schema is compiled.
-pub(super) const fn tags_rise(tags: &[Option<u32>]) -> bool {
+pub(crate) const fn tags_rise(tags: &[Option<u32>]) -> bool {
     let mut last: i64 = -1;
     let mut rest = tags;
     while let [first, others @ ..] = rest {

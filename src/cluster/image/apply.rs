@@ -100,10 +100,10 @@ impl Image {
                 self.next_producer_id = record.next_producer_id;
                 Ok(())
             }
-            MetadataRecord::NoOp
-            | MetadataRecord::BeginTransaction
-            | MetadataRecord::EndTransaction
-            | MetadataRecord::AbortTransaction
+            MetadataRecord::NoOp(_)
+            | MetadataRecord::BeginTransaction(_)
+            | MetadataRecord::EndTransaction(_)
+            | MetadataRecord::AbortTransaction(_)
             | MetadataRecord::Foreign { .. } => Ok(()),
         }
     }

@@ -3,158 +3,102 @@
 use crate::base::ids::{
     BrokerEpoch, BrokerId, LeaderEpoch, PartitionIndex, ProducerId, TopicId, Uuid,
 };
+use crate::wire::codec::message;
 
-/// A topic comes to be (`TopicRecord.json`).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TopicRecord {
-    /// Its name.
-    pub name: String,
-    /// Its id.
-    pub topic_id: TopicId,
-}
-
-/// A topic is removed (`RemoveTopicRecord.json`).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RemoveTopicRecord {
-    /// Its id.
-    pub topic_id: TopicId,
-}
-
-/// A partition comes to be (`PartitionRecord.json`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartitionRecord {
-    /// Its number.
-    pub partition_id: PartitionIndex,
-    /// The topic's id.
-    pub topic_id: TopicId,
-    /// Replicas in order of preference.
-    pub replicas: Vec<BrokerId>,
-    /// In-sync replicas.
-    pub isr: Vec<BrokerId>,
-    /// Replicas on their way out.
-    pub removing_replicas: Vec<BrokerId>,
-    /// Replicas on their way in.
-    pub adding_replicas: Vec<BrokerId>,
-    /// The leader, or -1.
-    pub leader: BrokerId,
-    /// 1 while recovering from an unclean election.
-    pub leader_recovery_state: i8,
-    /// Epoch of the leader.
-    pub leader_epoch: LeaderEpoch,
-    /// Raised by each change.
-    pub partition_epoch: i32,
-    /// Log directory of each replica.
-    pub directories: Vec<Uuid>,
-    /// Eligible leader replicas (KIP-966).
-    pub eligible_leader_replicas: Option<Vec<BrokerId>>,
-    /// The last known of those.
-    pub last_known_elr: Option<Vec<BrokerId>>,
-}
-
-impl Default for PartitionRecord {
-    fn default() -> Self {
-        Self {
-            partition_id: PartitionIndex(-1),
-            topic_id: Uuid::ZERO,
-            replicas: Vec::new(),
-            isr: Vec::new(),
-            removing_replicas: Vec::new(),
-            adding_replicas: Vec::new(),
-            leader: BrokerId(-1),
-            leader_recovery_state: 0,
-            leader_epoch: LeaderEpoch(-1),
-            partition_epoch: -1,
-            directories: Vec::new(),
-            eligible_leader_replicas: None,
-            last_known_elr: None,
-        }
+message! {
+    /// A topic comes to be, without partitions yet.
+    pub struct TopicRecord(record_type 2, versions 0..=0, flexible 0) {
+        name: String => 0..;
+        topic_id: TopicId => 0..;
     }
-}
 
-/// A partition changes (`PartitionChangeRecord.json`); `None` leaves a field as it is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartitionChangeRecord {
-    /// Its number.
-    pub partition_id: PartitionIndex,
-    /// The topic's id.
-    pub topic_id: TopicId,
-    /// In-sync replicas.
-    pub isr: Option<Vec<BrokerId>>,
-    /// The leader; -1: none; -2: no election.
-    pub leader: BrokerId,
-    /// Replicas in order of preference.
-    pub replicas: Option<Vec<BrokerId>>,
-    /// Replicas on their way out.
-    pub removing_replicas: Option<Vec<BrokerId>>,
-    /// Replicas on their way in.
-    pub adding_replicas: Option<Vec<BrokerId>>,
-    /// -1: no change; 1 while recovering from an unclean election.
-    pub leader_recovery_state: i8,
-    /// Log directory of each replica.
-    pub directories: Option<Vec<Uuid>>,
-    /// Eligible leader replicas (KIP-966).
-    pub eligible_leader_replicas: Option<Vec<BrokerId>>,
-    /// The last known of those.
-    pub last_known_elr: Option<Vec<BrokerId>>,
-}
-
-impl Default for PartitionChangeRecord {
-    fn default() -> Self {
-        Self {
-            partition_id: PartitionIndex(-1),
-            topic_id: Uuid::ZERO,
-            isr: None,
-            leader: BrokerId(-2),
-            replicas: None,
-            removing_replicas: None,
-            adding_replicas: None,
-            leader_recovery_state: -1,
-            directories: None,
-            eligible_leader_replicas: None,
-            last_known_elr: None,
-        }
+    /// A partition comes to be.
+    pub struct PartitionRecord(record_type 3, versions 0..=2, flexible 0) {
+        partition_id: PartitionIndex => 0.., default PartitionIndex(-1);
+        topic_id: TopicId => 0..;
+        /// In order of preference.
+        replicas: Vec<BrokerId> => 0..;
+        isr: Vec<BrokerId> => 0..;
+        removing_replicas: Vec<BrokerId> => 0..;
+        adding_replicas: Vec<BrokerId> => 0..;
+        /// -1: none.
+        leader: BrokerId => 0.., default BrokerId(-1);
+        /// 1 while the leader recovers from an unclean election.
+        leader_recovery_state: i8 => 0.., tag 0;
+        leader_epoch: LeaderEpoch => 0.., default LeaderEpoch(-1);
+        /// Raised by each change of the partition.
+        partition_epoch: i32 => 0.., default -1;
+        /// The log directory of each replica, in the replicas' order (KIP-858).
+        directories: Vec<Uuid> => 1..;
+        /// KIP-966.
+        eligible_leader_replicas: Option<Vec<BrokerId>> => 2.., nullable 2.., tag 1;
+        /// KIP-966.
+        last_known_elr: Option<Vec<BrokerId>> => 2.., nullable 2.., tag 2;
     }
-}
 
-/// A setting is made or, with a null value, removed (`ConfigRecord.json`).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ConfigRecord {
-    /// `ConfigResource.Type`.
-    pub resource_type: i8,
-    /// The resource.
-    pub resource_name: String,
-    /// The setting.
-    pub name: String,
-    /// Its value.
-    pub value: Option<String>,
-}
+    /// A setting is made or, with a null value, removed.
+    pub struct ConfigRecord(record_type 4, versions 0..=0, flexible 0) {
+        /// Kafka's `ConfigResource.Type`.
+        resource_type: i8 => 0..;
+        resource_name: String => 0..;
+        name: String => 0..;
+        value: Option<String> => 0.., nullable 0..;
+    }
 
-/// A feature's finalized level (`FeatureLevelRecord.json`).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FeatureLevelRecord {
-    /// The feature.
-    pub name: String,
-    /// Its level; 0: off.
-    pub feature_level: i16,
-}
+    /// A partition changes; null leaves a field as it is.
+    pub struct PartitionChangeRecord(record_type 5, versions 0..=2, flexible 0) {
+        partition_id: PartitionIndex => 0.., default PartitionIndex(-1);
+        topic_id: TopicId => 0..;
+        isr: Option<Vec<BrokerId>> => 0.., nullable 0.., tag 0;
+        /// -1: none; -2: no election; any other, the same one included: an election.
+        leader: BrokerId => 0.., tag 1, default BrokerId(-2);
+        replicas: Option<Vec<BrokerId>> => 0.., nullable 0.., tag 2;
+        removing_replicas: Option<Vec<BrokerId>> => 0.., nullable 0.., tag 3;
+        adding_replicas: Option<Vec<BrokerId>> => 0.., nullable 0.., tag 4;
+        /// -1: no change.
+        leader_recovery_state: i8 => 0.., tag 5, default -1;
+        /// KIP-966.
+        eligible_leader_replicas: Option<Vec<BrokerId>> => 2.., nullable 2.., tag 6;
+        /// KIP-966.
+        last_known_elr: Option<Vec<BrokerId>> => 2.., nullable 2.., tag 7;
+        /// KIP-858.
+        directories: Option<Vec<Uuid>> => 1.., nullable 1.., tag 8;
+    }
 
-/// A block of producer ids has been handed out (`ProducerIdsRecord.json`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProducerIdsRecord {
-    /// To which broker.
-    pub broker_id: BrokerId,
-    /// In which of its registrations.
-    pub broker_epoch: BrokerEpoch,
-    /// The first id of the next block.
-    pub next_producer_id: ProducerId,
-}
+    /// A topic is removed with its partitions and settings.
+    pub struct RemoveTopicRecord(record_type 9, versions 0..=0, flexible 0) {
+        topic_id: TopicId => 0..;
+    }
 
-impl Default for ProducerIdsRecord {
-    fn default() -> Self {
-        Self {
-            broker_id: BrokerId(0),
-            broker_epoch: BrokerEpoch(-1),
-            next_producer_id: ProducerId(0),
-        }
+    /// A feature's finalized level; 0: off.
+    pub struct FeatureLevelRecord(record_type 12, versions 0..=0, flexible 0) {
+        name: String => 0..;
+        feature_level: i16 => 0..;
+    }
+
+    /// A block of producer ids has been handed out.
+    pub struct ProducerIdsRecord(record_type 15, versions 0..=0, flexible 0) {
+        broker_id: BrokerId => 0..;
+        broker_epoch: BrokerEpoch => 0.., default BrokerEpoch(-1);
+        /// The first id of the next block.
+        next_producer_id: ProducerId => 0..;
+    }
+
+    /// Keeps the log moving; means nothing.
+    pub struct NoOpRecord(record_type 20, versions 0..=0, flexible 0) {}
+
+    /// What follows counts only once the transaction has ended (KIP-868).
+    pub struct BeginTransactionRecord(record_type 23, versions 0..=0, flexible 0) {
+        /// For people.
+        name: Option<String> => 0.., nullable 0.., tag 0;
+    }
+
+    /// The transaction's records count.
+    pub struct EndTransactionRecord(record_type 24, versions 0..=0, flexible 0) {}
+
+    /// The transaction's records do not count.
+    pub struct AbortTransactionRecord(record_type 25, versions 0..=0, flexible 0) {
+        /// For people.
+        reason: Option<String> => 0.., nullable 0.., tag 0;
     }
 }
