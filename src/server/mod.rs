@@ -12,3 +12,5 @@
 pub mod api;
 pub mod context;
 pub mod fetch_session;
+pub mod serve;
+pub mod startup;

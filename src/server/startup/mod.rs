@@ -1,0 +1,137 @@
+//! What is settled before the first shard starts: the data folder is ours, the ports are free, so
+//! many cores and bytes may be used. Every refusal says what to do about it.
+//!
+//! Runs once, on the main thread, with blocking calls. The kernel's own conditions (io_uring,
+//! locked memory) are checked by `io::startup`.
+
+mod cpus;
+mod directory_lock;
+mod machine;
+mod ports;
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use self::directory_lock::DirectoryLock;
+
+use crate::base::config::{BrokerConfig, Budgets};
+
+/// Why the broker does not start.
+#[derive(Debug, Error)]
+pub enum StartupError {
+    /// The data folder cannot be used.
+    #[error(
+        "cannot use the data folder {path}: {source}; set log.dirs to a folder that this user \
+             may write"
+    )]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another process holds the data folder.
+    #[error(
+        "the data folder {path} is in use by another process{holder}; stop that one or set \
+             log.dirs to another folder"
+    )]
+    FolderInUse {
+        /// The folder.
+        path: PathBuf,
+        /// ` (pid N)` where it is known.
+        holder: String,
+    },
+    /// A port cannot be bound.
+    #[error("cannot listen on {address}: {source}; {advice}")]
+    Port {
+        /// The listener's address.
+        address: String,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A listener's host has no address.
+    #[error("the listener's host {host} cannot be resolved: {source}")]
+    Host {
+        /// The host as set.
+        host: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// `coreline.cores` names CPUs that the process may not use.
+    #[error("coreline.cores names CPU {cpu}, but this process may use only {allowed}")]
+    Cpu {
+        /// The CPU.
+        cpu: usize,
+        /// Those that may be used.
+        allowed: String,
+    },
+}
+
+/// All that a start needs and that was checked.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The settings, with ports and advertised names filled in.
+    pub config: BrokerConfig,
+    /// Bytes for each purpose.
+    pub budgets: Budgets,
+    /// The CPU of each shard; `None` leaves a shard where the system puts it.
+    pub cpus: Vec<Option<usize>>,
+    /// Held as long as the broker runs.
+    pub lock: DirectoryLock,
+    /// What an operator should be warned of.
+    pub warnings: Vec<String>,
+}
+
+/// Checks and claims what the settings name.
+///
+/// # Errors
+/// A [`StartupError`] that says what to do.
+pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
+    let folder_error = |source| StartupError::Folder {
+        path: config.log_dir.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&config.log_dir).map_err(folder_error)?;
+    let path = config.log_dir.canonicalize().map_err(folder_error)?;
+    config.log_dir = path;
+    let lock = DirectoryLock::take(&config.log_dir)?;
+    ports::settle(&mut config.listeners.clients)?;
+    let allowed = cpus::allowed();
+    let cpus = cpus::choose(&config.cores, &allowed)?;
+    let machine = machine::measure(&config.log_dir);
+    let budgets = Budgets::divide(&config, machine);
+    let mut warnings = Vec::new();
+    if is_temporary(&config.log_dir) {
+        warnings.push(format!(
+            "the data is in {}, which the system may empty at any time; set log.dirs to a folder \
+             that stays",
+            config.log_dir.display()
+        ));
+    }
+    if cpus.len() > allowed.len() {
+        warnings.push(format!(
+            "{} shards share {} CPUs; coreline.cores above the number of CPUs only costs",
+            cpus.len(),
+            allowed.len()
+        ));
+    }
+    Ok(Prepared {
+        config,
+        budgets,
+        cpus,
+        lock,
+        warnings,
+    })
+}
+
+fn is_temporary(path: &Path) -> bool {
+    ["/tmp", "/var/tmp", "/dev/shm"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
+}
+
+#[cfg(test)]
+mod startup_test;

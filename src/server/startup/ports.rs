@@ -1,0 +1,76 @@
+//! Whether the listeners' ports are free, and which address they are.
+//!
+//! Shards bind with SO_REUSEPORT, which also succeeds beside another broker of the same user: the
+//! two would then share the clients between them. So each port is first bound without that option,
+//! which fails as long as anybody else has it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+
+use super::StartupError;
+use crate::base::config::Listener;
+
+/// Fills in what the system chooses: ports of 0, hosts that are names, advertised names.
+pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
+    // All are held until the last is known, so that two ports of 0 differ.
+    let mut held = Vec::with_capacity(listeners.len());
+    for listener in listeners {
+        let address = resolve(&listener.host, listener.port)?;
+        let probe = TcpListener::bind(address).map_err(|source| refusal(address, source))?;
+        let bound = probe
+            .local_addr()
+            .map_err(|source| refusal(address, source))?;
+        held.push(probe);
+        listener.host = bound.ip().to_string();
+        listener.port = bound.port();
+        if listener.advertised_port == 0 {
+            listener.advertised_port = bound.port();
+        }
+        if listener.advertised_host.is_empty() {
+            listener.advertised_host = own_name();
+        }
+    }
+    Ok(())
+}
+
+/// An empty host stands for all addresses: of both families where the machine has IPv6.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartupError> {
+    if host.is_empty() {
+        let all = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
+        let has_ipv6 = TcpListener::bind(SocketAddr::new(all.ip(), 0)).is_ok();
+        let ipv4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+        return Ok(if has_ipv6 { all } else { ipv4 });
+    }
+    let unknown = |source| StartupError::Host {
+        host: host.to_owned(),
+        source,
+    };
+    let mut found = (host, port).to_socket_addrs().map_err(unknown)?;
+    found
+        .next()
+        .ok_or_else(|| unknown(io::ErrorKind::NotFound.into()))
+}
+
+fn refusal(address: SocketAddr, source: io::Error) -> StartupError {
+    let advice = match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process has this port (see `ss -ltnp`); stop that one or set listeners"
+        }
+        io::ErrorKind::PermissionDenied => "ports below 1024 need root or CAP_NET_BIND_SERVICE",
+        _ => "set listeners to an address of this machine",
+    };
+    StartupError::Port {
+        address: address.to_string(),
+        source,
+        advice,
+    }
+}
+
+/// This machine's name, as other machines would look it up.
+fn own_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map(|name| name.trim().to_owned())
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}

@@ -1,0 +1,110 @@
+use std::net::TcpListener;
+
+use super::*;
+use crate::base::config::{Cores, Sources, read};
+
+fn config(folder: &Path, port: u16) -> BrokerConfig {
+    let overrides = [
+        format!("log.dirs={}", folder.display()),
+        format!("listeners=PLAINTEXT://127.0.0.1:{port}"),
+        "coreline.cores=1".to_owned(),
+    ];
+    let sources = Sources {
+        file: None,
+        overrides: &overrides,
+    };
+    read(sources).expect("valid").0
+}
+
+#[test]
+fn a_folder_is_used_by_one_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = prepare(config(folder.path(), 0)).expect("free");
+    let listener = &first.config.listeners.clients[0];
+    assert_ne!(listener.port, 0);
+    assert_eq!(listener.advertised_port, listener.port);
+    assert_eq!(listener.advertised_host, "127.0.0.1");
+    assert_eq!(first.cpus.len(), 1);
+    assert!(
+        first
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("/tmp"))
+    );
+    let refusal = prepare(config(folder.path(), 0)).expect_err("in use");
+    assert!(
+        refusal.to_string().contains("in use by another process"),
+        "{refusal}"
+    );
+    drop(first);
+    prepare(config(folder.path(), 0)).expect("free again");
+}
+
+#[test]
+fn a_port_that_another_shares_willingly_is_refused() {
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn};
+    use nix::sys::socket::{bind, getsockname, listen, setsockopt, socket, sockopt};
+    use std::os::fd::AsRawFd;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::empty(),
+        None,
+    )
+    .expect("a socket");
+    setsockopt(&other, sockopt::ReusePort, &true).expect("SO_REUSEPORT");
+    bind(other.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("bound");
+    listen(&other, Backlog::new(1).expect("small")).expect("listening");
+    let address: SockaddrIn = getsockname(other.as_raw_fd()).expect("an address");
+    let refusal = prepare(config(folder.path(), address.port())).expect_err("in use");
+    assert!(matches!(refusal, StartupError::Port { .. }), "{refusal}");
+    assert!(refusal.to_string().contains("ss -ltnp"), "{refusal}");
+}
+
+#[test]
+fn a_port_in_use_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = other.local_addr().expect("an address").port();
+    assert!(prepare(config(folder.path(), port)).is_err());
+    drop(other);
+    prepare(config(folder.path(), port)).expect("free");
+}
+
+#[test]
+fn a_folder_that_is_a_file_is_refused() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let refusal = prepare(config(file.path(), 0)).expect_err("a file");
+    assert!(matches!(refusal, StartupError::Folder { .. }), "{refusal}");
+}
+
+#[test]
+fn cores_respect_what_is_allowed() {
+    let allowed = [2, 3, 5];
+    assert_eq!(
+        cpus::choose(&Cores::Count(2), &allowed).expect("ok"),
+        [Some(2), Some(3)]
+    );
+    assert_eq!(
+        cpus::choose(&Cores::Count(4), &allowed).expect("ok"),
+        [None; 4]
+    );
+    let listed = cpus::choose(&Cores::Cpus(vec![5, 2]), &allowed).expect("ok");
+    assert_eq!(listed, [Some(5), Some(2)]);
+    let refusal = cpus::choose(&Cores::Cpus(vec![4]), &allowed).expect_err("not allowed");
+    assert!(refusal.to_string().contains("2,3,5"), "{refusal}");
+}
+
+#[test]
+fn quotas_and_memory_read_as_the_kernel_writes_them() {
+    assert_eq!(cpus::parse_quota("max 100000\n"), None);
+    assert_eq!(cpus::parse_quota("150000 100000\n"), Some(2));
+    assert_eq!(cpus::parse_quota("50000 100000"), Some(1));
+    assert_eq!(cpus::parse_quota("-1 100000"), None);
+    assert_eq!(cpus::parse_quota("1 0"), None);
+    let meminfo = "MemFree: 1 kB\nMemTotal:       24576 kB\n";
+    assert_eq!(machine::total_memory(meminfo), Some(24_576 * 1024));
+    assert_eq!(machine::total_memory("x"), None);
+}
