@@ -1,8 +1,110 @@
-//! The `coreline` command: reads settings, starts one executor per core, waits for shutdown.
+//! The `coreline` command: reads settings, starts the broker, prints what a user should know, waits
+//! for signals, stops in order.
 
-fn main() {
-    eprintln!(
-        "coreline {}: nothing is served yet",
-        env!("CARGO_PKG_VERSION")
-    );
+mod command;
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use coreline::base::ids::ApiKey;
+use coreline::server::serve::{Broker, StopReport};
+use coreline::server::startup;
+use coreline::wire;
+use tracing::{error, info, warn};
+
+use command::arguments::Arguments;
+use command::screen::{self, Started};
+use command::settings;
+use command::signals::{Signals, Wish, ask_to_stop};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.settings {
+        print!("{}", settings::list());
+        return ExitCode::SUCCESS;
+    }
+    start_log();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(refusal) => {
+            for line in refusal.lines() {
+                error!("{line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Operators' log lines go to standard error; `RUST_LOG` changes the level.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+/// Serves until told to stop. The error is a refusal, told to the user as it is.
+fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    let (config, notices) = settings::load(arguments)?;
+    for notice in notices {
+        info!("settings {notice}");
+    }
+    let signals = Signals::hold().map_err(|error| format!("cannot hold signals: {error}"))?;
+    let prepared = startup::prepare(config).map_err(|error| error.to_string())?;
+    for warning in &prepared.warnings {
+        warn!("{warning}");
+    }
+    let screen = screen::render(&Started {
+        config: &prepared.config,
+        budgets: &prepared.budgets,
+        shards: prepared.cpus.len(),
+        is_pinned: prepared.cpus.iter().all(Option::is_some),
+        has_scripts: Path::new("scripts/load-test").exists(),
+    });
+    let has_failed = Arc::new(AtomicBool::new(false));
+    let failed = Arc::clone(&has_failed);
+    let on_failure = move |reason: String| {
+        error!("the broker stops: {reason}");
+        failed.store(true, Ordering::Release);
+        ask_to_stop();
+    };
+    let broker =
+        Broker::start(prepared, Box::new(on_failure)).map_err(|error| error.to_string())?;
+    print!("{screen}");
+    loop {
+        match signals.next() {
+            Ok(Wish::Report) => print!("{}", broker.metrics().table(key_name)),
+            Ok(Wish::Stop) => break,
+            Err(error) => return Err(format!("cannot wait for signals: {error}")),
+        }
+    }
+    info!("stopping");
+    Ok(report(&broker.stop(), has_failed.load(Ordering::Acquire)))
+}
+
+fn key_name(key: ApiKey) -> Option<&'static str> {
+    wire::api::find(key).map(|api| api.name)
+}
+
+fn report(stopped: &StopReport, has_failed: bool) -> ExitCode {
+    print!("{}", stopped.metrics.table(key_name));
+    let ms = stopped.duration.as_millis();
+    if stopped.is_clean {
+        info!("stopped cleanly in {ms} ms");
+    } else {
+        warn!("stopped in {ms} ms without closing cleanly; the next start recovers");
+    }
+    if has_failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -56,10 +56,15 @@ pub fn read(texts: ListenerTexts<'_>) -> Result<Listeners, ListenerFault> {
         Some(text) => read_list("advertised.listeners", text)?,
         None => Vec::new(),
     };
-    check_advertised(&bound, &advertised)?;
     let controller_names: Vec<String> = list(texts.controller_names)
         .map(str::to_uppercase)
         .collect();
+    // Clients are never told the controller's address, whether it is bound or not.
+    let advertised: Vec<Address> = advertised
+        .into_iter()
+        .filter(|told| !controller_names.contains(&told.name))
+        .collect();
+    check_advertised(&bound, &advertised)?;
     let protocols = read_protocols(texts.protocols)?;
     let mut listeners = Listeners::default();
     for address in bound {

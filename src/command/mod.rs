@@ -1,0 +1,6 @@
+//! The `coreline` command: its line, its settings, what it prints, how it ends.
+
+pub mod arguments;
+pub mod screen;
+pub mod settings;
+pub mod signals;

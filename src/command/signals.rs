@@ -1,0 +1,47 @@
+//! Signals, taken one by one on the main thread.
+
+use std::io;
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// What the outside asks of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// SIGTERM or SIGINT: end in order.
+    Stop,
+    /// SIGUSR1: print the latencies.
+    Report,
+}
+
+/// The signals that the main thread waits for; every thread started later inherits that they are
+/// held back.
+#[derive(Debug)]
+pub struct Signals {
+    set: SigSet,
+}
+
+impl Signals {
+    /// Holds the signals back. Must run before any other thread starts.
+    pub fn hold() -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
+            set.add(signal);
+        }
+        set.thread_block()?;
+        Ok(Self { set })
+    }
+
+    /// Waits for the next.
+    pub fn next(&self) -> io::Result<Wish> {
+        match self.set.wait()? {
+            Signal::SIGUSR1 => Ok(Wish::Report),
+            _ => Ok(Wish::Stop),
+        }
+    }
+}
+
+/// Makes [`Signals::next`] return [`Wish::Stop`]; may be called on any thread.
+pub fn ask_to_stop() {
+    // The process is always there to be signalled.
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), Signal::SIGTERM);
+}
