@@ -2,6 +2,9 @@
 //! log shall hold and the response that waits until it does. Time and randomness come in as
 //! arguments; nothing here does I/O.
 
+mod create_topics;
+mod delete_topics;
+mod placement;
 mod producer_ids;
 mod startup;
 pub mod topic_names;
@@ -9,6 +12,8 @@ pub mod topic_names;
 use crate::base::error_code::ErrorCode;
 use crate::cluster::records::MetadataRecord;
 
+pub use create_topics::{CreateTopicsContext, create_topics};
+pub use delete_topics::delete_topics;
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};
 pub use startup::{NodeRegistration, bootstrap_records, shutdown_records, startup_records};
 

@@ -6,23 +6,18 @@
 //! In the log each record stands behind three unsigned varints: version 1 of this framing, the
 //! record's kind, the version of its schema (`MetadataRecordSerde`).
 
-mod broker;
-mod topic;
-
 use bytes::Bytes;
 use thiserror::Error;
 
 use crate::wire::codec::RecordMessage;
 use crate::wire::primitives::{DecodeError, EncodeError, Reader, Writer};
 
-pub use broker::{
-    BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord, FenceBrokerRecord,
-    RegisterBrokerRecord, UnfenceBrokerRecord, UnregisterBrokerRecord,
-};
-pub use topic::{
-    AbortTransactionRecord, BeginTransactionRecord, ConfigRecord, EndTransactionRecord,
-    FeatureLevelRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord, ProducerIdsRecord,
-    RemoveTopicRecord, TopicRecord,
+pub use crate::wire::messages::metadata_records::{
+    AbortTransactionRecord, BeginTransactionRecord, BrokerEndpoint, BrokerFeature,
+    BrokerRegistrationChangeRecord, ConfigRecord, EndTransactionRecord, FeatureLevelRecord,
+    FenceBrokerRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord, ProducerIdsRecord,
+    RegisterBrokerRecord, RemoveTopicRecord, TopicRecord, UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 };
 
 /// Version of the framing, the only one there is.
