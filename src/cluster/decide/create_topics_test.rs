@@ -96,30 +96,11 @@ fn a_topic_is_created_with_its_partitions_and_settings() {
     assert_eq!(partition.isr, [BrokerId(1)]);
 }
 
-/// Codes and messages as Apache Kafka 4.4.0 answered them.
-#[test]
-fn refusals_are_kafkas() {
-    let mut image = image();
-    let decision = decide(&image, vec![topic("a.b", 1, 1)]);
-    apply(&mut image, &decision);
-    let manual = |count, factor| {
-        let mut topic = assigned("z", &[(0, &[1])]);
-        (topic.num_partitions, topic.replication_factor) = (count, factor);
-        topic
-    };
-    let cases = [
-        (topic("", 1, 1), 17, "Topic name is invalid: the empty"),
-        (topic("a.b", 0, 1), 36, "Topic 'a.b' already exists."),
-        (
-            topic("a_b", 1, 1),
-            17,
-            "Topic 'a_b' collides with existing topic: a.b",
-        ),
-        (
-            topic("__cluster_metadata", 1, 1),
-            42,
-            "Creation of internal topic",
-        ),
+/// A fault of a topic: what is asked, Kafka's code, how Kafka's message begins.
+type Case = (CreatableTopic, i16, &'static str);
+
+fn count_cases() -> Vec<Case> {
+    vec![
         (
             topic("z", 0, 1),
             37,
@@ -155,6 +136,33 @@ fn refusals_are_kafkas() {
             44,
             "Unable to perform excessively large batch",
         ),
+    ]
+}
+
+fn name_cases() -> Vec<Case> {
+    vec![
+        (topic("", 1, 1), 17, "Topic name is invalid: the empty"),
+        (topic("a.b", 0, 1), 36, "Topic 'a.b' already exists."),
+        (
+            topic("a_b", 1, 1),
+            17,
+            "Topic 'a_b' collides with existing topic: a.b",
+        ),
+        (
+            topic("__cluster_metadata", 1, 1),
+            42,
+            "Creation of internal topic",
+        ),
+    ]
+}
+
+fn assignment_cases() -> Vec<Case> {
+    let manual = |count, factor| {
+        let mut topic = assigned("z", &[(0, &[1])]);
+        (topic.num_partitions, topic.replication_factor) = (count, factor);
+        topic
+    };
+    vec![
         (
             manual(-1, 1),
             42,
@@ -195,23 +203,37 @@ fn refusals_are_kafkas() {
             39,
             "Found multiple manual partition",
         ),
+    ]
+}
+
+fn config_cases() -> Vec<Case> {
+    let config = |partitions, name, value| with_config(topic("z", partitions, 1), name, value);
+    let retention = "Invalid value abc for configuration retention.ms: ";
+    let null = "Null value not supported for topic configs: retention.ms";
+    vec![
         (
-            with_config(topic("z", 0, 1), "foo", Some("x")),
+            config(0, "foo", Some("x")),
             40,
             "Unknown topic config name: foo",
         ),
-        (
-            with_config(topic("z", 1, 1), "retention.ms", Some("abc")),
-            40,
-            "Invalid value abc for configuration retention.ms: ",
-        ),
-        (
-            with_config(topic("z", 1, 1), "retention.ms", None),
-            40,
-            "Null value not supported for topic configs: retention.ms",
-        ),
+        (config(1, "retention.ms", Some("abc")), 40, retention),
+        (config(1, "retention.ms", None), 40, null),
+    ]
+}
+
+/// Codes and messages as Apache Kafka 4.4.0 answered them.
+#[test]
+fn refusals_are_kafkas() {
+    let mut image = image();
+    let decision = decide(&image, vec![topic("a.b", 1, 1)]);
+    apply(&mut image, &decision);
+    let cases = [
+        count_cases(),
+        name_cases(),
+        assignment_cases(),
+        config_cases(),
     ];
-    for (topic, code, message) in cases {
+    for (topic, code, message) in cases.concat() {
         let name = format!("{topic:?}");
         let decision = decide(&image, vec![topic]);
         let result = &decision.response.topics[0];
@@ -221,10 +243,8 @@ fn refusals_are_kafkas() {
         assert!(decision.records.is_empty());
         assert_eq!(result.topic_id, TopicId::ZERO);
     }
-    assert_eq!(
-        decide(&image, vec![topic("z", 9_999, 1)]).records.len(),
-        10_000
-    );
+    let most = decide(&image, vec![topic("z", 9_999, 1)]);
+    assert_eq!(most.records.len(), RECORDS_PER_OPERATION_MAX);
 }
 
 #[test]
