@@ -233,7 +233,8 @@ impl Completion {
 /// How long [`Driver::turn`] may wait when nothing has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: tasks are runnable.
+    /// Not at all: tasks are runnable. A simulated driver moves its clock a little (say 1 µs): a
+    /// task that yields until a deadline would else never reach it.
     Poll,
     /// Until the clock has reached this point: the next timer. May return early. A simulated
     /// driver moves its clock to the earlier of this point and its next completion.

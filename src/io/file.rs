@@ -2,9 +2,17 @@
 
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::buffer::AlignedBuffer;
+use super::driver::{Completion, Operation};
+use super::executor::{self, OpenHandle};
+use super::task::{now, sleep_until};
+use super::wrong_completion;
+
+/// Between two tries at a lock that someone else holds.
+const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// How a file is opened. All opens are close-on-exec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,70 +39,148 @@ pub enum Durability {
     Stable,
 }
 
-/// An open file of this shard. Dropping it closes the descriptor once no operation uses it.
+/// An open file of this shard. Clones share the descriptor. Dropping the last one closes it once no
+/// operation uses it.
 #[derive(Clone, Debug)]
-pub struct File {}
+pub struct File {
+    open: Rc<OpenHandle>,
+    direct: bool,
+}
 
 impl File {
     /// Opens `path`.
-    pub async fn open(_path: &Path, _options: OpenOptions) -> io::Result<Self> {
-        unimplemented!()
+    pub async fn open(path: &Path, options: OpenOptions) -> io::Result<Self> {
+        let core = executor::current();
+        let operation = Operation::Open {
+            path: path.to_owned(),
+            options,
+        };
+        match core.submit(operation, None).await {
+            Completion::Opened(result) => result.map(|opened| Self {
+                open: OpenHandle::new(&core, opened.handle),
+                direct: opened.direct,
+            }),
+            other => wrong_completion(&other),
+        }
+    }
+
+    async fn run(&self, operation: Operation) -> Completion {
+        let keep = Some(Rc::clone(&self.open) as Rc<dyn std::any::Any>);
+        executor::current().submit(operation, keep).await
+    }
+
+    async fn run_plain(&self, operation: Operation) -> io::Result<()> {
+        match self.run(operation).await {
+            Completion::Done(result) => result,
+            other => wrong_completion(&other),
+        }
     }
 
     /// Whether direct I/O is in effect.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        unimplemented!()
+        self.direct
     }
 
     /// Fills `buffer` (its whole length) from `position`. Answers the bytes read, fewer only at
     /// the end of the file.
     pub async fn read_at(
         &self,
-        _position: u64,
-        _buffer: AlignedBuffer,
+        position: u64,
+        buffer: AlignedBuffer,
     ) -> (io::Result<usize>, AlignedBuffer) {
-        unimplemented!()
+        let file = self.open.handle();
+        let operation = Operation::Read {
+            file,
+            position,
+            buffer,
+        };
+        match self.run(operation).await {
+            Completion::Read(result, buffer) => (result, buffer),
+            other => wrong_completion(&other),
+        }
     }
 
-    /// Writes the whole of `buffer` at `position`; short writes are continued by the driver.
+    /// Writes the whole of `buffer` at `position`; short writes are continued by the driver. The
+    /// write may still happen when this future is dropped.
     pub async fn write_at(
         &self,
-        _position: u64,
-        _buffer: AlignedBuffer,
-        _durability: Durability,
+        position: u64,
+        buffer: AlignedBuffer,
+        durability: Durability,
     ) -> (io::Result<()>, AlignedBuffer) {
-        unimplemented!()
+        let file = self.open.handle();
+        let operation = Operation::Write {
+            file,
+            position,
+            buffer,
+            durability,
+        };
+        match self.run(operation).await {
+            Completion::Written(result, buffer) => (result, buffer),
+            other => wrong_completion(&other),
+        }
     }
 
     /// fdatasync.
     pub async fn sync_data(&self) -> io::Result<()> {
-        unimplemented!()
+        let file = self.open.handle();
+        self.run_plain(Operation::Sync {
+            file,
+            metadata: false,
+        })
+        .await
     }
 
     /// fsync.
     pub async fn sync_all(&self) -> io::Result<()> {
-        unimplemented!()
+        let file = self.open.handle();
+        self.run_plain(Operation::Sync {
+            file,
+            metadata: true,
+        })
+        .await
     }
 
     /// Reserves blocks for `[position, position + len)` without changing the size (KEEP_SIZE).
-    pub async fn preallocate(&self, _position: u64, _len: u64) -> io::Result<()> {
-        unimplemented!()
+    pub async fn preallocate(&self, position: u64, len: u64) -> io::Result<()> {
+        let file = self.open.handle();
+        self.run_plain(Operation::Preallocate {
+            file,
+            position,
+            len,
+        })
+        .await
     }
 
     /// Sets the file's size; frees what was preallocated past it.
-    pub async fn truncate(&self, _len: u64) -> io::Result<()> {
-        unimplemented!()
+    pub async fn truncate(&self, len: u64) -> io::Result<()> {
+        let file = self.open.handle();
+        self.run_plain(Operation::Truncate { file, len }).await
     }
 
     /// The file's size in bytes.
     pub async fn len(&self) -> io::Result<u64> {
-        unimplemented!()
+        let file = self.open.handle();
+        match self.run(Operation::Length { file }).await {
+            Completion::Length(result) => result,
+            other => wrong_completion(&other),
+        }
     }
 
     /// Takes the exclusive advisory lock (flock) of this very descriptor, trying until `limit` has
-    /// passed; `WouldBlock` after that.
-    pub async fn lock_exclusive(&self, _limit: Duration) -> io::Result<()> {
-        unimplemented!()
+    /// passed; `WouldBlock` after that. Tried at least once.
+    pub async fn lock_exclusive(&self, limit: Duration) -> io::Result<()> {
+        let deadline = now().after(limit);
+        loop {
+            let file = self.open.handle();
+            let tried = self.run_plain(Operation::TryLock { file }).await;
+            match tried {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && now() < deadline => {
+                    sleep_until(now().after(LOCK_RETRY).min(deadline)).await;
+                }
+                other => return other,
+            }
+        }
     }
 }

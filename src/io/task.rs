@@ -1,10 +1,24 @@
-//! Tasks, time and local signals of the executor that runs on this thread.
+//! Tasks and time of the executor that runs on this thread.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::driver::{Completion, Operation, panic_reason};
+use super::executor::{self, LocalWaker, Timer};
 use crate::base::time::{MonotonicNs, TimestampMs};
+
+/// Bytes that a task may handle in one turn before it yields, so that one connection does not
+/// starve the others.
+pub const TURN_BYTES_MAX: usize = 64 * 1024;
+/// CPU time that a task may use in one turn before it yields.
+pub const TURN_TIME_MAX: Duration = Duration::from_micros(50);
 
 /// Which run queue a task belongs to; produce runs before fetch before background, by shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,46 +31,160 @@ pub enum TaskClass {
     Background,
 }
 
+#[derive(Debug)]
+struct JoinState<T> {
+    result: Option<T>,
+    waker: Option<LocalWaker>,
+}
+
 /// A spawned task's result; dropping it leaves the task running.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
-    marker: std::marker::PhantomData<T>,
+    state: Rc<RefCell<JoinState<T>>>,
+}
+
+impl<T> JoinHandle<T> {
+    /// Whether the task has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        // The task holds the other reference for as long as its future lives.
+        Rc::strong_count(&self.state) == 1
+    }
 }
 
 impl<T> Future for JoinHandle<T> {
     type Output = T;
 
-    fn poll(
-        self: std::pin::Pin<&mut Self>,
-        _context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<T> {
-        unimplemented!()
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let mut state = self.state.borrow_mut();
+        match state.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                state.waker = Some(LocalWaker::of(context));
+                Poll::Pending
+            }
+        }
     }
 }
 
-/// Starts a task on this thread's executor.
+/// Starts a task on this thread's executor. A panic in it ends the process
+/// ([`super::PanicPolicy`]): use [`spawn_guarded`] for what owns no shared state.
 pub fn spawn<T: 'static>(
-    _class: TaskClass,
-    _future: impl Future<Output = T> + 'static,
+    class: TaskClass,
+    future: impl Future<Output = T> + 'static,
 ) -> JoinHandle<T> {
-    unimplemented!()
+    let state = Rc::new(RefCell::new(JoinState {
+        result: None,
+        waker: None,
+    }));
+    let handle = JoinHandle {
+        state: Rc::clone(&state),
+    };
+    executor::current().spawn(class, async move {
+        let result = future.await;
+        let waker = {
+            let mut state = state.borrow_mut();
+            state.result = Some(result);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    });
+    handle
 }
 
-/// The runtime's monotonic clock (one reading per executor turn).
+/// A guarded task panicked and ended; the caller logs it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the task panicked: {reason}")]
+pub struct TaskPanic {
+    /// What the panic said.
+    pub reason: String,
+}
+
+/// Starts a task whose panic ends that task alone: a connection's, which owns nothing that others
+/// see. Whatever owns or changes log, journal, partition, inbox or metadata state must not run in
+/// one: after a panic there only recovery may go on.
+pub fn spawn_guarded<T: 'static>(
+    class: TaskClass,
+    future: impl Future<Output = T> + 'static,
+) -> JoinHandle<Result<T, TaskPanic>> {
+    spawn(
+        class,
+        Guarded {
+            future: Some(Box::pin(future)),
+        },
+    )
+}
+
+struct Guarded<F> {
+    /// Absent once it panicked: its state is dropped at once and never polled again.
+    future: Option<Pin<Box<F>>>,
+}
+
+impl<F: Future> Future for Guarded<F> {
+    type Output = Result<F::Output, TaskPanic>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = self.future.as_mut() else {
+            unreachable!("polled after it ended")
+        };
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Err(payload) => {
+                self.future = None;
+                let reason = panic_reason(payload.as_ref());
+                Poll::Ready(Err(TaskPanic { reason }))
+            }
+        }
+    }
+}
+
+/// The runtime's monotonic clock, as read before the running task's turn.
 #[must_use]
 pub fn now() -> MonotonicNs {
-    unimplemented!()
+    executor::current().now()
 }
 
 /// The runtime's wall clock.
 #[must_use]
 pub fn wall_clock() -> TimestampMs {
-    unimplemented!()
+    executor::current().wall_clock()
 }
 
-/// Waits until the monotonic clock has reached `deadline`.
-pub async fn sleep_until(_deadline: MonotonicNs) {
-    unimplemented!()
+struct Sleep {
+    deadline: MonotonicNs,
+    timer: Option<Timer>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let core = executor::current();
+        if core.now() >= self.deadline {
+            self.timer = None;
+            return Poll::Ready(());
+        }
+        let waker = LocalWaker::of(context);
+        match &self.timer {
+            Some(timer) => timer.set_waker(waker),
+            None => self.timer = Some(core.set_timer(self.deadline, waker)),
+        }
+        Poll::Pending
+    }
+}
+
+/// Waits until the monotonic clock has reached `deadline`: never less, and at most some 16 µs more
+/// when nothing else keeps the executor busy.
+pub async fn sleep_until(deadline: MonotonicNs) {
+    Sleep {
+        deadline,
+        timer: None,
+    }
+    .await;
 }
 
 /// Waits for `delay`.
@@ -64,14 +192,82 @@ pub async fn sleep(delay: Duration) {
     sleep_until(now().after(delay)).await;
 }
 
-/// Lets other tasks and completions have their turn.
+/// Runs `future` until `deadline`; `None` when the time was up first. The future is dropped then,
+/// which abandons its operation and does not cancel it.
+pub async fn with_deadline<T>(deadline: MonotonicNs, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    let mut sleep = std::pin::pin!(Sleep {
+        deadline,
+        timer: None,
+    });
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        sleep.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}
+
+struct Yield {
+    yielded: bool,
+}
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        executor::current().yield_running();
+        Poll::Pending
+    }
+}
+
+/// Lets other tasks and completions have their turn: this task runs on after all others that are
+/// runnable, and after completions were looked at.
 pub async fn yield_now() {
-    unimplemented!()
+    Yield { yielded: false }.await;
+}
+
+/// Counts what a task does in one turn, so that it yields in time. One a loop; see
+/// [`TURN_BYTES_MAX`] and [`TURN_TIME_MAX`].
+#[derive(Debug, Default)]
+pub struct TurnBudget {
+    bytes: usize,
+}
+
+impl TurnBudget {
+    /// Notes `bytes` handled; yields when the turn's bytes or time are used up. To be called
+    /// between pieces of work that are small themselves.
+    pub async fn spend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes >= TURN_BYTES_MAX || executor::current().turn_used() >= TURN_TIME_MAX {
+            self.bytes = 0;
+            yield_now().await;
+        }
+    }
+
+    /// The task has waited for something: a new turn has begun.
+    pub fn restart(&mut self) {
+        self.bytes = 0;
+    }
 }
 
 /// Runs `work` on the pool of unpinned threads. A panic in it comes back as an error.
 pub async fn run_on_pool<T: Send + 'static>(
-    _work: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    unimplemented!()
+    let work = Box::new(move || Box::new(work()) as Box<dyn Any + Send>);
+    match executor::current()
+        .submit(Operation::Work(work), None)
+        .await
+    {
+        Completion::Worked(result) => match result?.downcast() {
+            Ok(value) => Ok(*value),
+            Err(_) => unreachable!("the closure above made it"),
+        },
+        other => super::wrong_completion(&other),
+    }
 }
