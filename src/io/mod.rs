@@ -10,7 +10,7 @@
 //! | `executor/` | tasks, run queues by class, timers; knows nothing of rings or files |
 //! | [`driver`] | what stands behind the executor, as a trait |
 //! | [`uring`] | the driver over io_uring |
-//! | [`sync`], [`reply`], [`inbox`](fn@inbox) | signals on one executor, answers and messages across |
+//! | [`sync`], [`reply`], [`inbox`](fn@inbox) | signals here, answers and messages across |
 //! | [`startup`] | what the machine must allow before a broker starts |
 //!
 //! Absent on purpose: readiness, cancellation of reads in flight, wakers that leave their thread
