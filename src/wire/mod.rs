@@ -21,6 +21,9 @@ pub mod record;
 pub mod record_batch;
 pub mod record_walk;
 pub mod varint;
+#[cfg(any(test, feature = "sim"))]
+pub mod sample;
+pub(crate) mod schema;
 
 #[cfg(test)]
 mod frame_test;
