@@ -71,10 +71,10 @@ macro_rules! integers {
         impl Sample for $type {
             /// Small numbers, any numbers, and the ends of the type.
             fn sample(random: &mut Random, _version: Version) -> Self {
-                match random.below(8) {
+                match random.below(24) {
                     0 => Self::MIN,
                     1 => Self::MAX,
-                    2 | 3 => random.below(100) as Self,
+                    2..8 => random.below(100) as Self,
                     _ => random.next_u64() as Self,
                 }
             }

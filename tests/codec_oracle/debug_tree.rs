@@ -111,6 +111,8 @@ impl Parser<'_> {
 
 fn flatten(path: &str, tree: &Tree, found: &mut Vec<String>) {
     match tree {
+        // A struct without fields.
+        Tree::Scalar(_) if path.is_empty() => {}
         Tree::Scalar(value) => found.push(format!("{path}={value}")),
         Tree::Text(text) => found.push(format!("{path}=\"{text}\"")),
         Tree::List(items) => {
