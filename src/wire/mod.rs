@@ -20,10 +20,10 @@ pub mod primitives;
 pub mod record;
 pub mod record_batch;
 pub mod record_walk;
-pub mod varint;
 #[cfg(any(test, feature = "sim"))]
 pub mod sample;
 pub(crate) mod schema;
+pub mod varint;
 
 #[cfg(test)]
 mod frame_test;
