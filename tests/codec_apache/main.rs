@@ -30,6 +30,9 @@ const MESSAGES: u64 = 20;
 const VECTOR_BYTES_MAX: usize = 200;
 const VECTORS: usize = 2;
 
+/// What we write for a message that we read, and its fields.
+type Reread = (Bytes, Vec<String>);
+
 /// One version of one of Kafka's classes, and ours of the same message.
 struct Class {
     name: String,
@@ -38,7 +41,7 @@ struct Class {
     /// since `kafka-protocol` knows the others, and every version of what it does not know.
     is_kept: bool,
     draw: fn(u64, i16) -> Bytes,
-    read: fn(Bytes, i16) -> Result<(Bytes, Vec<String>), DecodeError>,
+    read: fn(Bytes, i16) -> Result<Reread, DecodeError>,
 }
 
 macro_rules! functions {
