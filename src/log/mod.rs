@@ -16,6 +16,7 @@
 
 pub mod config;
 pub mod error;
+pub mod format;
 pub mod invariants;
 mod partition_log;
 pub mod recovery;
