@@ -23,6 +23,8 @@ pub mod file;
 pub mod inbox;
 pub mod net;
 pub mod reply;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
 pub mod sync;
 pub mod task;
 pub mod uring;

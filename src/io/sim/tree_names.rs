@@ -1,0 +1,117 @@
+//! The part of the simulated file system that works on names: directories, renames, removals.
+
+use std::io;
+
+use super::tree::{BLOCK, Body, Tree, error};
+
+impl Tree {
+    pub fn create_directory(&mut self, path: &str) -> io::Result<()> {
+        if self.walk(path).is_ok() {
+            return Err(error(libc::EEXIST));
+        }
+        let place = self.place(path)?;
+        self.create(place, Body::Directory).map(|_| ())
+    }
+
+    pub fn create_directories(&mut self, path: &str) -> io::Result<()> {
+        let mut so_far = String::new();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            so_far.push('/');
+            so_far.push_str(name);
+            match self.walk(&so_far) {
+                Ok(inode) if self.is_directory(inode) => {}
+                Ok(_) => return Err(error(libc::ENOTDIR)),
+                Err(_) => self.create_directory(&so_far)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Names, and whether each is a directory.
+    pub fn list(&self, path: &str) -> io::Result<Vec<(String, bool)>> {
+        let directory = self.walk(path)?;
+        if !self.is_directory(directory) {
+            return Err(error(libc::ENOTDIR));
+        }
+        let named = self.names.list(directory).into_iter();
+        Ok(named
+            .map(|(name, inode)| (name, self.is_directory(inode)))
+            .collect())
+    }
+
+    /// Size, and whether `path` is a directory.
+    pub fn metadata(&mut self, path: &str) -> io::Result<(u64, bool)> {
+        let inode = self.walk(path)?;
+        if self.is_directory(inode) {
+            return Ok((BLOCK, true));
+        }
+        Ok((self.content(inode)?.visible.size, false))
+    }
+
+    pub fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let inode = self.walk(from)?;
+        let (from, to) = (self.place(from)?, self.place(to)?);
+        if from == to {
+            return Ok(());
+        }
+        if let Some(replaced) = self.names.lookup(to.0, &to.1) {
+            if self.is_directory(replaced) {
+                if !self.names.list(replaced).is_empty() {
+                    return Err(error(libc::ENOTEMPTY));
+                }
+            } else if self.is_directory(inode) {
+                return Err(error(libc::ENOTDIR));
+            }
+            self.unlink_inode(replaced);
+        }
+        let sequence = self.next_sequence();
+        self.names.rename(sequence, from, to, inode);
+        Ok(())
+    }
+
+    pub fn remove_file(&mut self, path: &str) -> io::Result<()> {
+        let inode = self.walk(path)?;
+        if self.is_directory(inode) {
+            return Err(error(libc::EISDIR));
+        }
+        let place = self.place(path)?;
+        let sequence = self.next_sequence();
+        self.names.unlink(sequence, place);
+        self.unlink_inode(inode);
+        Ok(())
+    }
+
+    /// rmdir.
+    pub fn remove_directory(&mut self, path: &str) -> io::Result<()> {
+        let inode = self.walk(path)?;
+        if !self.is_directory(inode) {
+            return Err(error(libc::ENOTDIR));
+        }
+        if !self.names.list(inode).is_empty() {
+            return Err(error(libc::ENOTEMPTY));
+        }
+        let place = self.place(path)?;
+        let sequence = self.next_sequence();
+        self.names.unlink(sequence, place);
+        self.unlink_inode(inode);
+        Ok(())
+    }
+
+    pub fn remove_all(&mut self, path: &str) -> io::Result<()> {
+        for (name, is_directory) in self.list(path)? {
+            let below = format!("{}/{name}", path.trim_end_matches('/'));
+            if is_directory {
+                self.remove_all(&below)?;
+            } else {
+                self.remove_file(&below)?;
+            }
+        }
+        self.remove_directory(path)
+    }
+
+    pub fn flush_directory(&mut self, path: &str, sequence: u64) -> io::Result<()> {
+        let directory = self.walk(path)?;
+        self.names.flush(sequence, Some(directory));
+        Ok(())
+    }
+}
