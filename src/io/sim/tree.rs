@@ -369,7 +369,8 @@ impl Tree {
     }
 
     pub fn truncate(&mut self, descriptor: DescriptorId, len: u64) -> io::Result<()> {
-        let inode = self.written_inode(descriptor)?;
+        let inode = self.written_inode(descriptor);
+        let inode = inode.map_err(|_| error(libc::EINVAL))?;
         let sequence = self.next_sequence();
         self.content(inode)?
             .change(sequence, Change::Truncate(len), false);
@@ -378,6 +379,9 @@ impl Tree {
 
     pub fn len(&mut self, descriptor: DescriptorId) -> io::Result<u64> {
         let inode = self.inode_of(descriptor)?;
+        if self.is_directory(inode) {
+            return Ok(BLOCK);
+        }
         Ok(self.content(inode)?.visible.size)
     }
 

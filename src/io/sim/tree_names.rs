@@ -20,6 +20,9 @@ impl Tree {
             so_far.push_str(name);
             match self.walk(&so_far) {
                 Ok(inode) if self.is_directory(inode) => {}
+                Ok(_) if so_far == path.trim_end_matches('/') => {
+                    return Err(error(libc::EEXIST));
+                }
                 Ok(_) => return Err(error(libc::ENOTDIR)),
                 Err(_) => self.create_directory(&so_far)?,
             }
@@ -48,19 +51,27 @@ impl Tree {
         Ok((self.content(inode)?.visible.size, false))
     }
 
-    pub fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        let inode = self.walk(from)?;
-        let (from, to) = (self.place(from)?, self.place(to)?);
+    pub fn rename(&mut self, from_path: &str, to_path: &str) -> io::Result<()> {
+        let (from, to) = (self.place(from_path)?, self.place(to_path)?);
+        let inode = self.walk(from_path)?;
         if from == to {
             return Ok(());
         }
+        let moves_directory = self.is_directory(inode);
+        if moves_directory && to_path.starts_with(&format!("{from_path}/")) {
+            return Err(error(libc::EINVAL));
+        }
         if let Some(replaced) = self.names.lookup(to.0, &to.1) {
-            if self.is_directory(replaced) {
-                if !self.names.list(replaced).is_empty() {
+            match (moves_directory, self.is_directory(replaced)) {
+                (_, true) if from_path.starts_with(&format!("{to_path}/")) => {
                     return Err(error(libc::ENOTEMPTY));
                 }
-            } else if self.is_directory(inode) {
-                return Err(error(libc::ENOTDIR));
+                (false, true) => return Err(error(libc::EISDIR)),
+                (true, false) => return Err(error(libc::ENOTDIR)),
+                (true, true) if !self.names.list(replaced).is_empty() => {
+                    return Err(error(libc::ENOTEMPTY));
+                }
+                _ => {}
             }
             self.unlink_inode(replaced);
         }
