@@ -25,6 +25,7 @@ pub mod net;
 pub mod reply;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
+pub mod startup;
 pub mod sync;
 pub mod task;
 pub mod uring;

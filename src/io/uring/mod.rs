@@ -389,6 +389,13 @@ impl UringDriver {
     }
 }
 
+/// Makes as many rings as shards would, all at the same time, and drops them.
+pub fn probe(rings: usize) -> io::Result<()> {
+    let options = RingOptions::default();
+    let made: io::Result<Vec<Ring>> = (0..rings).map(|_| Ring::new(&options)).collect();
+    made.map(drop)
+}
+
 impl Unpark for PoolResults {
     fn unpark(&self) {
         self.wake.unpark();
