@@ -61,7 +61,7 @@ pub struct TcpListener {
 
 impl TcpListener {
     /// Binds and listens. The system lets processes of one user share a port silently: probe it
-    /// first ([`super::startup::probe_port`]).
+    /// first with a bind that does not share.
     pub fn bind(address: SocketAddr, backlog: u32) -> io::Result<Self> {
         let core = executor::current();
         let (handle, address) = core.with_driver(|driver| driver.listen(address, backlog))?;

@@ -1,19 +1,16 @@
 //! What the machine must allow before a broker starts. Each check answers with words that say what
 //! is wrong and what to do about it; the caller prints them and decides.
 //!
-//! Plain blocking calls: they run before the first shard.
+//! Plain blocking calls: they run before the first shard. Ports, the lock on a data directory, CPUs
+//! and memory are looked at by `server::startup`, which knows the settings that they concern.
 
-mod cgroup;
 mod limits;
-mod port;
 mod ring;
 mod storage;
 
-pub use cgroup::{UsableCpus, memory_limit_bytes, usable_cpus};
 pub use limits::{check_open_files, raise_open_files};
-pub use port::probe_port;
 pub use ring::check_ring;
-pub use storage::{DirectIo, DirectoryLock, FileSystem, direct_io, file_system, lock_directory};
+pub use storage::{DirectIo, FileSystem, direct_io, file_system};
 
 /// The broker must not start like this. The text names the cause and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,8 @@
-//! What a data directory's file system promises, and who else uses the directory.
+//! What a data directory's file system can do and what it promises.
 
 use std::ffi::CString;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -137,55 +137,4 @@ fn ext4_has_journal(path: &Path) -> bool {
             .flatten()
             .any(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
     })
-}
-
-/// The exclusive use of a data directory; ends with the value or the process.
-#[derive(Debug)]
-pub struct DirectoryLock {
-    _file: File,
-}
-
-/// Takes the data directory for this process: the lock on its file `.lock`, as Apache Kafka does
-/// (`LogManager.lockLogDirs`), and of the kind that a running Apache broker's lock conflicts with.
-pub fn lock_directory(folder: &Path) -> Result<DirectoryLock, Refusal> {
-    let path = folder.join(".lock");
-    let refuse = |reason: String| {
-        Err(Refusal(format!(
-            "The data directory {} {reason}",
-            folder.display()
-        )))
-    };
-    let opened = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path);
-    let mut file = match opened {
-        Ok(file) => file,
-        Err(error) => return refuse(format!("cannot be locked: {}: {error}.", path.display())),
-    };
-    // SAFETY: a flock of zeros is valid: from byte 0 to the end of the file.
-    let mut lock = unsafe { std::mem::zeroed::<libc::flock>() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
-        Ok(_) => {}
-        Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
-            let holder = fs::read_to_string(&path).unwrap_or_default();
-            let holder = match holder.trim().parse::<u32>() {
-                Ok(process) => format!(" (process {process})"),
-                Err(_) => String::new(),
-            };
-            return refuse(format!(
-                "is in use by another broker{holder}: stop that one, or give this one its own \
-                 log.dirs=."
-            ));
-        }
-        Err(error) => return refuse(format!("cannot be locked: {error}.")),
-    }
-    // For the message above; no harm when it fails.
-    let _ = file
-        .set_len(0)
-        .and_then(|()| write!(file, "{}", std::process::id()));
-    Ok(DirectoryLock { _file: file })
 }
