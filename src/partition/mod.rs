@@ -9,7 +9,20 @@
     )
 )]
 
+pub mod append;
 pub mod error;
 pub mod leadership;
 pub mod parked;
 pub mod pending;
+pub mod read;
+pub mod replica;
+
+pub use append::{
+    AppendAnswer, AppendFailure, AppendGroup, AppendOutcome, QueuedAppend, RequiredAcks,
+    error_is_of_records,
+};
+pub use error::PartitionError;
+pub use leadership::{LeaderOnly, Leadership};
+pub use parked::{ParkedFetch, Waiter};
+pub use read::{Isolation, OffsetQuery, PartitionRead, ReadBounds, ReadSpec};
+pub use replica::{Partition, PartitionOptions, WakeSink};

@@ -1,0 +1,262 @@
+//! The produce path of one partition: appends in the order in which they came, answers when the
+//! asked-for replicas have them durably, nobody waiting for another partition's disk.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::BytesMut;
+
+use super::error::PartitionError;
+use super::leadership::LeaderOnly;
+use super::replica::Partition;
+use crate::base::ids::{LeaderEpoch, Offset};
+use crate::base::time::MonotonicNs;
+use crate::io;
+use crate::io::reply::ReplySender;
+use crate::log::{AppendContext, AppendError, AppendOrigin, Appended};
+
+/// When an append is answered (`acks`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequiredAcks {
+    /// 0: as soon as it is in order; nothing is sent, but a failure closes the connection.
+    None,
+    /// 1: when it is durable here.
+    Leader,
+    /// -1: when it is durable on every in-sync replica.
+    All,
+}
+
+/// Why nothing of a batch is in the log, with what Kafka tells beside the code.
+#[derive(Debug)]
+pub struct AppendFailure {
+    /// The reason.
+    pub error: PartitionError,
+    /// The log's first offset where Kafka names it, else -1.
+    pub log_start_offset: Offset,
+}
+
+impl From<PartitionError> for AppendFailure {
+    fn from(error: PartitionError) -> Self {
+        Self {
+            error,
+            log_start_offset: Offset(-1),
+        }
+    }
+}
+
+/// How one partition's part of a produce ended.
+pub type AppendOutcome = Result<Appended, AppendFailure>;
+
+/// The parts of one produce request that one shard owns; answered as one when the last is done.
+#[derive(Debug)]
+pub struct AppendGroup {
+    state: RefCell<GroupState>,
+}
+
+#[derive(Debug)]
+struct GroupState {
+    outcomes: Vec<AppendOutcome>,
+    remaining: usize,
+    reply: Option<ReplySender<Vec<AppendOutcome>>>,
+}
+
+impl AppendGroup {
+    /// A group of `count` parts, none of them done. An empty group is answered at once.
+    #[must_use]
+    pub fn new(count: usize, reply: ReplySender<Vec<AppendOutcome>>) -> Rc<Self> {
+        let mut outcomes = Vec::with_capacity(count);
+        outcomes.resize_with(count, || Err(PartitionError::TimedOut.into()));
+        let group = Self {
+            state: RefCell::new(GroupState {
+                outcomes,
+                remaining: count,
+                reply: Some(reply),
+            }),
+        };
+        group.answer_when_done();
+        Rc::new(group)
+    }
+
+    fn complete(&self, place: usize, outcome: AppendOutcome) {
+        {
+            let mut state = self.state.borrow_mut();
+            if let Some(slot) = state.outcomes.get_mut(place) {
+                *slot = outcome;
+            }
+            state.remaining = state.remaining.saturating_sub(1);
+        }
+        self.answer_when_done();
+    }
+
+    fn answer_when_done(&self) {
+        let mut state = self.state.borrow_mut();
+        if state.remaining > 0 {
+            return;
+        }
+        if let Some(reply) = state.reply.take() {
+            reply.send(std::mem::take(&mut state.outcomes));
+        }
+    }
+}
+
+/// The answer that one part of a group still owes.
+#[derive(Debug)]
+pub struct AppendAnswer {
+    group: Rc<AppendGroup>,
+    place: usize,
+}
+
+impl AppendAnswer {
+    /// The answer of part `place` of `group`.
+    #[must_use]
+    pub fn new(group: Rc<AppendGroup>, place: usize) -> Self {
+        Self { group, place }
+    }
+
+    /// Settles this part.
+    pub fn complete(self, outcome: AppendOutcome) {
+        self.group.complete(self.place, outcome);
+    }
+}
+
+/// A batch on its way into the log.
+#[derive(Debug)]
+pub struct QueuedAppend {
+    /// The batch, to be stamped in place.
+    pub batch: BytesMut,
+    /// When it is answered.
+    pub required_acks: RequiredAcks,
+    /// Until when it may wait for room.
+    pub deadline: MonotonicNs,
+    /// Who hears of it.
+    pub answer: AppendAnswer,
+}
+
+/// An append in order that waits for an end to pass it.
+#[derive(Debug)]
+pub struct PendingAnswer {
+    appended: Appended,
+    answer: AppendAnswer,
+}
+
+impl PendingAnswer {
+    pub(super) fn succeed(self) {
+        self.answer.complete(Ok(self.appended));
+    }
+
+    pub(super) fn fail(self, error: PartitionError) {
+        self.answer.complete(Err(error.into()));
+    }
+}
+
+impl Partition {
+    /// Queues an append. Appends of one partition are taken in this order and never overtake each
+    /// other, also where one waits for room.
+    pub fn enqueue_append(self: &Rc<Self>, queued: QueuedAppend) {
+        self.appends.borrow_mut().push_back(queued);
+        if !self.is_appending.replace(true) {
+            io::spawn(io::TaskClass::Produce, Rc::clone(self).drain_appends());
+        }
+    }
+
+    async fn drain_appends(self: Rc<Self>) {
+        loop {
+            let next = self.appends.borrow_mut().pop_front();
+            let Some(queued) = next else { break };
+            self.append_one(queued).await;
+        }
+        self.is_appending.set(false);
+    }
+
+    async fn append_one(self: &Rc<Self>, queued: QueuedAppend) {
+        let QueuedAppend {
+            batch,
+            required_acks,
+            deadline,
+            answer,
+        } = queued;
+        match self
+            .append_records_to_leader(batch, required_acks, deadline)
+            .await
+        {
+            Err(failure) => answer.complete(Err(failure)),
+            Ok(appended) if required_acks == RequiredAcks::None => answer.complete(Ok(appended)),
+            Ok(appended) => {
+                self.answer_when_durable(PendingAnswer { appended, answer }, required_acks)
+            }
+        }
+    }
+
+    async fn append_records_to_leader(
+        &self,
+        batch: BytesMut,
+        required_acks: RequiredAcks,
+        deadline: MonotonicNs,
+    ) -> AppendOutcome {
+        let leader_epoch = self.check_append(required_acks)?;
+        if io::now() >= deadline {
+            return Err(PartitionError::TimedOut.into());
+        }
+        let context = AppendContext {
+            origin: AppendOrigin::Client,
+            leader_epoch,
+            deadline,
+            buffer_bytes: batch.capacity(),
+        };
+        self.log
+            .append(batch, context)
+            .await
+            .map_err(|error| AppendFailure {
+                log_start_offset: self.told_start(&error),
+                error: error.into(),
+            })
+    }
+
+    fn check_append(&self, required_acks: RequiredAcks) -> Result<LeaderEpoch, PartitionError> {
+        if self.is_closed() {
+            return Err(PartitionError::Unknown);
+        }
+        let leadership = self.leadership.borrow();
+        leadership.check(self.local, LeaderEpoch::NONE, LeaderOnly::Yes)?;
+        if required_acks == RequiredAcks::All {
+            leadership.check_in_sync(self.min_insync_replicas.get())?;
+        }
+        Ok(leadership.leader_epoch)
+    }
+
+    /// Kafka names the log's start where the records themselves were at fault
+    /// (`ReplicaManager.appendToLocalLog`).
+    fn told_start(&self, error: &AppendError) -> Offset {
+        match error {
+            AppendError::OutOfOrderSequence(_) | AppendError::InvalidProducerEpoch(_) => {
+                self.log.log_start_offset()
+            }
+            AppendError::Invalid { code, .. } if error_is_of_records(*code) => {
+                self.log.log_start_offset()
+            }
+            _ => Offset(-1),
+        }
+    }
+
+    fn answer_when_durable(&self, pending: PendingAnswer, required_acks: RequiredAcks) {
+        let end = pending.appended.last_offset.plus(1);
+        let (reached, queue) = match required_acks {
+            RequiredAcks::All => (self.high_watermark(), &self.pending_all),
+            _ => (self.log.durable_end(), &self.pending_leader),
+        };
+        if end <= reached {
+            pending.succeed();
+        } else if self.is_closed() {
+            pending.fail(PartitionError::NotLeader);
+        } else {
+            queue.borrow_mut().push(end, pending);
+        }
+    }
+}
+
+/// Whether a validation's code is that of Kafka's `RecordValidationException`.
+#[must_use]
+pub fn error_is_of_records(code: crate::base::error_code::ErrorCode) -> bool {
+    use crate::base::error_code::ErrorCode;
+    code == ErrorCode::INVALID_RECORD || code == ErrorCode::INVALID_TIMESTAMP
+}
