@@ -36,12 +36,28 @@ impl Held {
     /// comes back only when that frame has been answered.
     #[must_use]
     pub fn split(&mut self, bytes: usize) -> Self {
+        let mut split = self.split_common(bytes);
+        split.kept = std::mem::take(&mut self.kept);
+        split
+    }
+
+    /// Splits off up to `bytes` of the common part alone.
+    #[must_use]
+    pub fn split_common(&mut self, bytes: usize) -> Self {
         let common_bytes = bytes.min(self.common_bytes);
         self.common_bytes -= common_bytes;
         Self {
             common_bytes,
-            kept: std::mem::take(&mut self.kept),
+            kept: false,
         }
+    }
+}
+
+impl Held {
+    /// Holds what `other` holds too; there is one kept share, so that at most one of them has it.
+    pub fn merge(&mut self, other: Self) {
+        self.common_bytes += other.common_bytes;
+        self.kept |= other.kept;
     }
 }
 
@@ -107,6 +123,12 @@ impl Budget {
         if held.kept {
             self.kept_lent = false;
         }
+    }
+
+    /// Bytes of the common part that are free.
+    #[must_use]
+    pub fn common_bytes_free(&self) -> usize {
+        self.common_bytes_free
     }
 
     /// Bytes of the common part that are in use.

@@ -10,4 +10,20 @@
 )]
 
 pub mod budget;
-pub mod router;
+mod core;
+mod credit;
+mod message;
+mod outbox;
+mod parking;
+mod reading;
+mod router;
+
+pub use self::core::{Shard, ShardOptions};
+pub use budget::{Budget, KEPT_SHARE_IDLE_MAX};
+pub use credit::{Credit, SharedBudget};
+pub use message::{
+    AppendEntry, AppendMessage, EpochEnd, EpochEndsMessage, OffsetsMessage, ParkedAt, ReadMessage,
+    ShardMessage, UnparkMessage, WakeMessage, Work,
+};
+pub use parking::{FetchSignal, Woken};
+pub use router::{Placement, Router};

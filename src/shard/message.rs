@@ -1,0 +1,146 @@
+//! What a shard may be asked. Requests carry their buffers by ownership and a slot for the reply.
+
+use std::fmt;
+use std::rc::Rc;
+
+use bytes::BytesMut;
+
+use super::core::Shard;
+use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
+use crate::base::time::MonotonicNs;
+use crate::io::reply::ReplySender;
+use crate::log::TimestampedOffset;
+use crate::partition::{
+    AppendOutcome, Isolation, OffsetQuery, ParkedFetch, PartitionError, PartitionRead, ReadSpec,
+    RequiredAcks,
+};
+
+/// One message to a shard.
+pub enum ShardMessage {
+    /// Batches for partitions that the shard owns.
+    Append(AppendMessage),
+    /// Reads of partitions that the shard owns.
+    Read(ReadMessage),
+    /// ListOffsets for partitions that the shard owns.
+    ListOffsets(OffsetsMessage),
+    /// OffsetForLeaderEpoch for partitions that the shard owns.
+    EpochEnds(EpochEndsMessage),
+    /// A parked fetch is over: its waiters are forgotten.
+    Unpark(UnparkMessage),
+    /// Partitions on which a fetch of this shard is parked have moved.
+    Wake(WakeMessage),
+    /// Work of the control plane, on the shard's thread.
+    Run(Work),
+}
+
+/// Work of the control plane, run once on the shard's thread.
+pub type Work = Box<dyn FnOnce(&Rc<Shard>) + Send>;
+
+/// A batch for one partition.
+#[derive(Debug)]
+pub struct AppendEntry {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The batch, to be stamped in place.
+    pub batch: BytesMut,
+}
+
+/// The batches of one produce request that one shard owns.
+#[derive(Debug)]
+pub struct AppendMessage {
+    /// The batches.
+    pub entries: Vec<AppendEntry>,
+    /// When they are answered.
+    pub required_acks: RequiredAcks,
+    /// Until when they may wait for room.
+    pub deadline: MonotonicNs,
+    /// One outcome an entry, in their order.
+    pub reply: ReplySender<Vec<AppendOutcome>>,
+}
+
+/// The partitions of one fetch that one shard owns.
+#[derive(Debug)]
+pub struct ReadMessage {
+    /// The partitions, in the order in which they may fill `max_bytes`.
+    pub specs: Vec<ReadSpec>,
+    /// Up to where the reader sees.
+    pub isolation: Isolation,
+    /// Most bytes of all of them.
+    pub max_bytes: usize,
+    /// Whether the first batch is given even above that.
+    pub min_one_batch: bool,
+    /// Park on every partition when fewer bytes than this were found and nothing is urgent.
+    pub park_below: usize,
+    /// Who is to be woken.
+    pub fetch: ParkedFetch,
+    /// One answer a partition, in their order.
+    pub reply: ReplySender<Vec<PartitionRead>>,
+}
+
+/// The partitions of one ListOffsets request that one shard owns.
+#[derive(Debug)]
+pub struct OffsetsMessage {
+    /// Partition, query and the leader epoch that the client knows.
+    pub queries: Vec<(TopicPartition, OffsetQuery, LeaderEpoch)>,
+    /// `None` for a debugging reader.
+    pub isolation: Option<Isolation>,
+    /// One answer a query, in their order.
+    pub reply: ReplySender<Vec<Result<Option<TimestampedOffset>, PartitionError>>>,
+}
+
+/// What OffsetForLeaderEpoch answers for one partition.
+pub type EpochEnd = Result<Option<(LeaderEpoch, Offset)>, PartitionError>;
+
+/// The partitions of one OffsetForLeaderEpoch request that one shard owns.
+#[derive(Debug)]
+pub struct EpochEndsMessage {
+    /// Partition, the leader epoch that the client knows, the epoch that it asks for.
+    pub queries: Vec<(TopicPartition, LeaderEpoch, LeaderEpoch)>,
+    /// One answer a query, in their order.
+    pub reply: ReplySender<Vec<EpochEnd>>,
+}
+
+/// Where a fetch is parked on one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParkedAt {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// Its place within the fetch.
+    pub place: u32,
+    /// The end that is to be passed.
+    pub known_end: Offset,
+}
+
+/// Ends the waiting of one fetch on one shard.
+#[derive(Debug)]
+pub struct UnparkMessage {
+    /// The fetch.
+    pub fetch: ParkedFetch,
+    /// What it sees.
+    pub isolation: Isolation,
+    /// Where it is parked.
+    pub places: Vec<ParkedAt>,
+}
+
+/// Places of one fetch whose partitions have moved.
+#[derive(Debug)]
+pub struct WakeMessage {
+    /// The fetch's number on its shard.
+    pub number: u64,
+    /// The partition's place within the fetch.
+    pub place: u32,
+}
+
+impl fmt::Debug for ShardMessage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Append(_) => "Append",
+            Self::Read(_) => "Read",
+            Self::ListOffsets(_) => "ListOffsets",
+            Self::EpochEnds(_) => "EpochEnds",
+            Self::Unpark(_) => "Unpark",
+            Self::Wake(_) => "Wake",
+            Self::Run(_) => "Run",
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Reads of partitions that this shard owns, each request a task of the fetch class.
+
+use std::rc::Rc;
+
+use super::core::Shard;
+use super::message::{EpochEndsMessage, OffsetsMessage, ReadMessage};
+use crate::partition::{PartitionError, PartitionRead, ReadBounds, Waiter};
+
+impl Shard {
+    /// Reads all partitions of a fetch in order, then parks on them if too little was found and
+    /// nothing is urgent. Between a partition's read and its parking its end may move: then it
+    /// counts as woken at once.
+    pub(super) async fn handle_read(self: Rc<Self>, message: ReadMessage) {
+        let mut answers: Vec<PartitionRead> = Vec::with_capacity(message.specs.len());
+        let (mut found, mut urgent) = (0, false);
+        for spec in &message.specs {
+            let bounds = ReadBounds {
+                isolation: message.isolation,
+                max_bytes: message.max_bytes.saturating_sub(found),
+                min_one_batch: found == 0 && message.min_one_batch,
+            };
+            let answer = match self.partition(spec.partition) {
+                Some(partition) => partition.read(spec, bounds).await,
+                None => PartitionRead::failed(spec.place, PartitionError::Unknown),
+            };
+            found += answer.bytes;
+            urgent |= answer.is_urgent();
+            answers.push(answer);
+        }
+        if found < message.park_below && !urgent {
+            self.park(&message, &mut answers);
+        }
+        message.reply.send(answers);
+    }
+
+    fn park(&self, message: &ReadMessage, answers: &mut [PartitionRead]) {
+        for (spec, answer) in message.specs.iter().zip(answers) {
+            let waiter = Waiter {
+                fetch: message.fetch,
+                place: spec.place,
+            };
+            // A client ahead of the visible end hears nothing before it is passed.
+            answer.visible_end = answer.visible_end.max(spec.fetch_offset);
+            let parked = self
+                .partition(spec.partition)
+                .is_some_and(|hosted| hosted.park(message.isolation, answer.visible_end, waiter));
+            if !parked {
+                self.wake(&[waiter]);
+            }
+        }
+    }
+
+    pub(super) async fn handle_offsets(self: Rc<Self>, message: OffsetsMessage) {
+        let mut answers = Vec::with_capacity(message.queries.len());
+        for (id, query, seen) in message.queries {
+            answers.push(match self.partition(id) {
+                Some(partition) => partition.list_offset(query, seen, message.isolation).await,
+                None => Err(PartitionError::Unknown),
+            });
+        }
+        message.reply.send(answers);
+    }
+
+    pub(super) fn handle_epoch_ends(&self, message: EpochEndsMessage) {
+        let queries = message.queries.into_iter();
+        let answers = queries
+            .map(|(id, seen, requested)| match self.partition(id) {
+                Some(partition) => partition.epoch_end_offset(seen, requested),
+                None => Err(PartitionError::Unknown),
+            })
+            .collect();
+        message.reply.send(answers);
+    }
+}
