@@ -1,7 +1,15 @@
 //! What a request's handler may look at and ask.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use super::node::Node;
+use crate::base::config::BrokerConfig;
+use crate::cluster::image::Image;
+use crate::partition::ParkedFetch;
+use crate::shard::FetchSignal;
 
 /// The listener through which a client came; clients are told the advertised name of the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,17 +23,29 @@ pub struct ListenerInfo {
 }
 
 /// The surroundings of one connection's requests. One a connection, shared by its requests.
-#[derive(Clone, Debug)]
 pub struct RequestContext {
+    node: Rc<Node>,
     listener: Rc<ListenerInfo>,
     peer: SocketAddr,
+    fetches: RefCell<Vec<Weak<FetchSignal>>>,
 }
 
 impl RequestContext {
     /// The context of a connection from `peer`.
     #[must_use]
-    pub fn new(listener: Rc<ListenerInfo>, peer: SocketAddr) -> Self {
-        Self { listener, peer }
+    pub fn new(node: Rc<Node>, listener: Rc<ListenerInfo>, peer: SocketAddr) -> Self {
+        Self {
+            node,
+            listener,
+            peer,
+            fetches: RefCell::default(),
+        }
+    }
+
+    /// What the server keeps on this shard.
+    #[must_use]
+    pub fn node(&self) -> &Rc<Node> {
+        &self.node
     }
 
     /// The listener that accepted the connection.
@@ -38,5 +58,36 @@ impl RequestContext {
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The metadata as this shard knows it. Taken once a request: it may be replaced at any await.
+    #[must_use]
+    pub fn image(&self) -> Arc<Image> {
+        self.node.image()
+    }
+
+    /// The broker's settings.
+    #[must_use]
+    pub fn config(&self) -> &Arc<BrokerConfig> {
+        self.node.config()
+    }
+
+    /// Registers a fetch that may park; the end of the connection cancels it.
+    #[must_use]
+    pub fn register_fetch(&self) -> (ParkedFetch, Rc<FetchSignal>) {
+        let (fetch, signal) = self.node.shard().register_fetch();
+        let mut fetches = self.fetches.borrow_mut();
+        fetches.retain(|known| known.strong_count() > 0);
+        fetches.push(Rc::downgrade(&signal));
+        (fetch, signal)
+    }
+
+    /// Cancels all fetches that wait.
+    pub fn cancel_fetches(&self) {
+        for signal in self.fetches.take() {
+            if let Some(signal) = signal.upgrade() {
+                signal.cancel();
+            }
+        }
     }
 }

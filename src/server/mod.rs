@@ -10,7 +10,10 @@
 )]
 
 pub mod api;
+pub mod connection;
 pub mod context;
 pub mod fetch_session;
+pub mod log_limit;
+pub mod node;
 pub mod serve;
 pub mod startup;

@@ -9,3 +9,121 @@
 //! the controller through `context.control()`, other shards through their inboxes; it must not hold
 //! a `RefCell` borrow across an await. Handlers of pipelined requests of one connection run
 //! concurrently, and their responses leave in request order.
+//!
+//! Two keys are no plain handlers: Produce hands its batches over before the next request is
+//! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its
+//! records hold.
+
+pub mod fetch;
+pub mod leaders;
+pub mod list_offsets;
+pub mod offset_for_leader_epoch;
+pub mod produce;
+
+use std::rc::Rc;
+
+use super::connection::{Answer, CloseReason, Outcome, Progress, guarded};
+use super::context::RequestContext;
+use crate::base::ids::CorrelationId;
+use crate::base::time::MonotonicNs;
+use crate::io::{self, TaskClass};
+use crate::wire::api;
+use crate::wire::codec::Message;
+use crate::wire::frame::encode_response;
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::api_versions::unsupported_version_response;
+use crate::wire::primitives::Reader;
+
+/// What starting a request gives: until when it may wait, and how far it is.
+pub type Started = (Option<MonotonicNs>, Progress);
+
+/// Starts a request whose header has been read. Never waits.
+pub fn start(
+    context: &Rc<RequestContext>,
+    header: RequestHeader,
+    reader: Reader,
+) -> Result<Started, CloseReason> {
+    if !header.is_version_served() {
+        let answer = encode(&unsupported_version_response(), 0, header.correlation_id);
+        return Ok((None, Progress::Ready(answer)));
+    }
+    let call = Call {
+        context,
+        header,
+        reader,
+    };
+    match call.header.api_key.0 {
+        0 => produce::start(call.context, &call.header, call.reader),
+        1 => call.spawn(TaskClass::Fetch, fetch::handle),
+        2 => call.answer(TaskClass::Fetch, list_offsets::handle),
+        23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
+        // Every key of the served table stands above; a key that does not is a fault of ours.
+        _ => Err(unserved(&call.header)),
+    }
+}
+
+fn unserved(header: &RequestHeader) -> CloseReason {
+    crate::wire::header::HeaderError::UnsupportedApiKey(header.api_key).into()
+}
+
+struct Call<'a> {
+    context: &'a Rc<RequestContext>,
+    header: RequestHeader,
+    reader: Reader,
+}
+
+impl Call<'_> {
+    /// A handler that answers with a message.
+    fn answer<Q, R, F>(self, class: TaskClass, handler: F) -> Result<Started, CloseReason>
+    where
+        Q: Message + 'static,
+        R: Message + 'static,
+        F: AsyncFnOnce(&RequestContext, &RequestHeader, Q) -> R + 'static,
+    {
+        self.spawn(
+            class,
+            async move |context: &RequestContext, header: &RequestHeader, request| {
+                let response = handler(context, header, request).await;
+                encode(&response, header.api_version, header.correlation_id)
+            },
+        )
+    }
+
+    /// A handler that answers with encoded pieces.
+    fn spawn<Q, F>(mut self, class: TaskClass, handler: F) -> Result<Started, CloseReason>
+    where
+        Q: Message + 'static,
+        F: AsyncFnOnce(&RequestContext, &RequestHeader, Q) -> Outcome + 'static,
+    {
+        let request = decode::<Q>(&mut self.reader, &self.header)?;
+        let (context, header) = (Rc::clone(self.context), self.header);
+        let task = async move { guarded(handler(&context, &header, request)).await };
+        Ok((None, Progress::Handler(io::spawn(class, task))))
+    }
+}
+
+/// Reads a request's body.
+pub(super) fn decode<Q: Message>(
+    reader: &mut Reader,
+    header: &RequestHeader,
+) -> Result<Q, CloseReason> {
+    let api = api_name::<Q>();
+    Q::decode(reader, header.api_version).map_err(|error| CloseReason::Body { api, error })
+}
+
+/// Writes a response with its length and header.
+pub(super) fn encode<R: Message>(
+    response: &R,
+    version: i16,
+    correlation_id: CorrelationId,
+) -> Outcome {
+    let api = api_name::<R>();
+    match encode_response(response, version, correlation_id) {
+        Ok(pieces) => Ok(Answer::from(pieces)),
+        Err(error) => Err(CloseReason::Response { api, error }),
+    }
+}
+
+fn api_name<M: Message>() -> &'static str {
+    api::find(M::API_KEY).map_or("unknown", |api| api.name)
+}

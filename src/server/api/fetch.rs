@@ -1,0 +1,105 @@
+//! Fetch (1), versions 4 to 18 (KIP-74, KIP-227, KIP-320, KIP-516, KIP-595, KIP-951).
+//!
+//! The request is merged with its session, grouped by the shards that own its partitions, and read
+//! there; one message a shard. Too little found parks it: as waiters on the partitions' ends, with
+//! one deadline here. A wake reads again only what moved. The response carries the log's own
+//! slices.
+//!
+//! Answered at once: an error of a partition that was read, a diverging epoch, `min_bytes`
+//! reached, no time to wait. An unknown topic is not one of these, as in Kafka.
+//!
+//! A replica id below 0 is a consumer, -2 (kafka-replica-verification) included. A follower gets
+//! NOT_LEADER_OR_FOLLOWER.
+//!
+//! Not implemented: followers, aborted transactions (there are none), preferred read replicas
+//! (KIP-392: always -1).
+
+mod limits;
+mod response;
+mod run;
+mod targets;
+
+use super::encode;
+use crate::base::time::MonotonicNs;
+use crate::io;
+use crate::partition::Isolation;
+use crate::server::connection::Outcome;
+use crate::server::context::RequestContext;
+use crate::server::fetch_session::FetchPlan;
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
+use run::FetchRun;
+use targets::{Target, resolve, session_request};
+
+/// What a fetch asks beside its partitions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FetchParameters {
+    isolation: Isolation,
+    deadline: MonotonicNs,
+    may_wait: bool,
+    min_bytes: usize,
+    max_bytes: usize,
+    is_follower: bool,
+}
+
+impl FetchParameters {
+    fn of(context: &RequestContext, request: &FetchRequest) -> Self {
+        let replica = request.replica_id.0.max(request.replica_state.replica_id.0);
+        let positive = |value: i32| usize::try_from(value).unwrap_or(0);
+        let max_bytes = positive(request.max_bytes).min(context.config().fetch_bytes_max);
+        let wait_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
+        Self {
+            isolation: if request.isolation_level == 1 {
+                Isolation::Committed
+            } else {
+                Isolation::HighWatermark
+            },
+            deadline: io::now().after(std::time::Duration::from_millis(wait_ms)),
+            may_wait: wait_ms > 0,
+            min_bytes: positive(request.min_bytes).min(max_bytes),
+            max_bytes,
+            is_follower: replica >= 0,
+        }
+    }
+}
+
+/// Answers a fetch; may wait for `max_wait_ms`.
+pub async fn handle(
+    context: &RequestContext,
+    header: &RequestHeader,
+    request: FetchRequest,
+) -> Outcome {
+    let version = header.api_version;
+    let parameters = FetchParameters::of(context, &request);
+    let session = session_request(request, version);
+    let plan = context.node().sessions().begin(session, io::now());
+    let (response, credit) = match plan {
+        Ok(plan) => answer(context, &plan, parameters, version).await,
+        Err(error_code) => {
+            let response = FetchResponse {
+                error_code,
+                ..FetchResponse::default()
+            };
+            (response, None)
+        }
+    };
+    let mut answer = encode(&response, version, header.correlation_id)?;
+    answer.credit = credit;
+    Ok(answer)
+}
+
+async fn answer(
+    context: &RequestContext,
+    plan: &FetchPlan,
+    parameters: FetchParameters,
+    version: i16,
+) -> (FetchResponse, Option<crate::shard::Credit>) {
+    let targets: Vec<Target> = resolve(context, &plan.targets, parameters.is_follower);
+    let mut run = FetchRun::new(context, targets, parameters);
+    run.read_until_enough().await;
+    let (targets, credit) = run.finish();
+    (
+        response::build(context, (plan, version, parameters.isolation), targets),
+        Some(credit),
+    )
+}

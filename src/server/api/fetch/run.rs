@@ -1,0 +1,263 @@
+//! One fetch from its first read to enough bytes or its deadline.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::FetchParameters;
+use super::limits::{kept, shares};
+use super::targets::Target;
+use crate::base::ids::ShardId;
+use crate::base::limits::KIB;
+use crate::io;
+use crate::io::reply::{ReplyReceiver, reply_slot};
+use crate::partition::{ParkedFetch, PartitionError, PartitionRead, ReadSpec};
+use crate::server::context::RequestContext;
+use crate::shard::{
+    Credit, FetchSignal, ParkedAt, ReadMessage, ShardMessage, UnparkMessage, Woken,
+};
+
+/// A read does not begin with less memory than this, unless the fetch itself asks for less.
+const READ_BYTES_MIN: usize = 64 * KIB;
+/// How long a read may wait for memory beyond the fetch's own time; then it finds nothing.
+const MEMORY_WAIT: Duration = Duration::from_millis(100);
+
+/// One request to one owner.
+struct Asked {
+    owner: ShardId,
+    places: Vec<u32>,
+    park_below: usize,
+    answers: ReplyReceiver<Vec<PartitionRead>>,
+}
+
+/// A fetch under way.
+pub struct FetchRun<'a> {
+    context: &'a RequestContext,
+    targets: Vec<Target>,
+    parked: Vec<Option<ParkedAt>>,
+    parameters: FetchParameters,
+    fetch: ParkedFetch,
+    signal: Rc<FetchSignal>,
+    credit: Credit,
+}
+
+impl<'a> FetchRun<'a> {
+    /// A fetch that has read nothing yet.
+    #[must_use]
+    pub fn new(
+        context: &'a RequestContext,
+        targets: Vec<Target>,
+        parameters: FetchParameters,
+    ) -> Self {
+        let (fetch, signal) = context.register_fetch();
+        let parked = vec![None; targets.len()];
+        Self {
+            context,
+            targets,
+            parked,
+            parameters,
+            fetch,
+            signal,
+            credit: context.node().shard().budget().credit(),
+        }
+    }
+
+    /// Reads, and waits and reads again what moved, until the fetch can be answered.
+    pub async fn read_until_enough(&mut self) {
+        let mut places: Vec<u32> = self.readable_places();
+        let mut may_wait = self.parameters.may_wait;
+        while !places.is_empty() {
+            self.read(&places, may_wait).await;
+            if !may_wait || self.is_enough() {
+                break;
+            }
+            match self.signal.wait(self.parameters.deadline).await {
+                Woken::Changed(changed) => places = changed,
+                // What has come meanwhile is taken along.
+                Woken::DeadlinePassed | Woken::Cancelled => may_wait = false,
+            }
+            if !may_wait {
+                break;
+            }
+        }
+    }
+
+    fn readable_places(&self) -> Vec<u32> {
+        let readable = self.targets.iter().filter_map(|target| match target {
+            Target::Readable { spec, .. } => Some(spec.place),
+            Target::Refused(_) => None,
+        });
+        readable.collect()
+    }
+
+    fn found(&self) -> usize {
+        let reads = self.targets.iter().map(|target| match target {
+            Target::Readable { read, .. } => read.as_ref().map_or(0, |read| read.bytes),
+            Target::Refused(_) => 0,
+        });
+        reads.sum()
+    }
+
+    fn is_enough(&self) -> bool {
+        let urgent = self.targets.iter().any(|target| match target {
+            Target::Readable { read, .. } => read.as_ref().is_some_and(PartitionRead::is_urgent),
+            Target::Refused(_) => false,
+        });
+        urgent || self.found() >= self.parameters.min_bytes
+    }
+
+    /// Asks the owners of `places` and takes their answers in.
+    async fn read(&mut self, places: &[u32], may_wait: bool) {
+        for place in places {
+            if let Some(Target::Readable { read, .. }) = self.targets.get_mut(*place as usize) {
+                *read = None;
+            }
+            if let Some(parked) = self.parked.get_mut(*place as usize) {
+                *parked = None;
+            }
+        }
+        let held = self.found();
+        let wanted = self.parameters.max_bytes.saturating_sub(held);
+        let least = READ_BYTES_MIN.min(wanted);
+        let deadline = self.parameters.deadline.max(io::now().after(MEMORY_WAIT));
+        let granted = self.credit.take_some(least, wanted, deadline).await;
+        let park_below = if may_wait {
+            self.parameters.min_bytes.saturating_sub(held)
+        } else {
+            0
+        };
+        let asked = self.ask(places, granted, park_below);
+        for owner in asked {
+            self.take_in(owner).await;
+        }
+        // What was granted and not found goes back; one batch more than granted may have come.
+        self.credit.shrink_to(self.found());
+    }
+
+    fn ask(&self, places: &[u32], bytes: usize, park_below: usize) -> Vec<Asked> {
+        let mut by_owner: Vec<(ShardId, Vec<ReadSpec>)> = Vec::new();
+        for place in places {
+            if let Some(Target::Readable { owner, spec, .. }) = self.targets.get(*place as usize) {
+                match by_owner.iter_mut().find(|known| known.0 == *owner) {
+                    Some(known) => known.1.push(*spec),
+                    None => by_owner.push((*owner, vec![*spec])),
+                }
+            }
+        }
+        let counts: Vec<_> = by_owner
+            .iter()
+            .map(|(owner, specs)| (*owner, specs.len()))
+            .collect();
+        let shard = self.context.node().shard();
+        let shares = shares(&counts, bytes);
+        let asked = by_owner
+            .into_iter()
+            .zip(shares)
+            .map(|((owner, specs), max_bytes)| {
+                let (reply, answers) = reply_slot();
+                let places = specs.iter().map(|spec| spec.place).collect();
+                let message = ReadMessage {
+                    specs,
+                    isolation: self.parameters.isolation,
+                    max_bytes,
+                    min_one_batch: bytes > 0,
+                    park_below,
+                    fetch: self.fetch,
+                    reply,
+                };
+                shard.send(owner, ShardMessage::Read(message));
+                Asked {
+                    owner,
+                    places,
+                    park_below,
+                    answers,
+                }
+            });
+        asked.collect()
+    }
+
+    /// Waits for one owner's answers; notes where the owner has parked the fetch, by the same rule
+    /// that it goes by.
+    async fn take_in(&mut self, asked: Asked) {
+        let answers = asked.answers.await;
+        let answers = answers.unwrap_or_else(|| {
+            let gone = |place: &u32| PartitionRead::failed(*place, PartitionError::NotLeader);
+            asked.places.iter().map(gone).collect()
+        });
+        let found: usize = answers.iter().map(|answer| answer.bytes).sum();
+        let urgent = answers.iter().any(PartitionRead::is_urgent);
+        let has_parked = found < asked.park_below && !urgent;
+        for answer in answers {
+            let place = answer.place;
+            let Some(Target::Readable { spec, read, owner }) = self.targets.get_mut(place as usize)
+            else {
+                continue;
+            };
+            debug_assert_eq!(*owner, asked.owner);
+            let parked = ParkedAt {
+                partition: spec.partition,
+                place,
+                known_end: answer.visible_end,
+            };
+            *read = Some(answer);
+            if let Some(slot) = self.parked.get_mut(place as usize) {
+                *slot = has_parked.then_some(parked);
+            }
+        }
+    }
+
+    /// Leaves the partitions on which the fetch is still parked, and answers what was found, cut
+    /// to the fetch's limit in request order.
+    pub fn finish(mut self) -> (Vec<Target>, Credit) {
+        self.unpark();
+        let mut targets = std::mem::take(&mut self.targets);
+        let sizes = targets.iter().map(|target| match target {
+            Target::Readable { read, .. } => read.as_ref().map_or(0, |read| read.bytes),
+            Target::Refused(_) => 0,
+        });
+        let kept = kept(sizes, self.parameters.max_bytes);
+        for (target, keep) in targets.iter_mut().zip(kept) {
+            if let Target::Readable {
+                read: Some(read), ..
+            } = target
+                && !keep
+            {
+                read.bytes = 0;
+                if let Ok(records) = &mut read.records {
+                    records.clear();
+                }
+            }
+        }
+        let budget = self.context.node().shard().budget();
+        let credit = std::mem::replace(&mut self.credit, budget.credit());
+        (targets, credit)
+    }
+
+    fn unpark(&mut self) {
+        let mut by_owner: Vec<(ShardId, Vec<ParkedAt>)> = Vec::new();
+        for (target, parked) in self.targets.iter().zip(&self.parked) {
+            if let (Target::Readable { owner, .. }, Some(parked)) = (target, parked) {
+                match by_owner.iter_mut().find(|known| known.0 == *owner) {
+                    Some(known) => known.1.push(*parked),
+                    None => by_owner.push((*owner, vec![*parked])),
+                }
+            }
+        }
+        let shard = self.context.node().shard();
+        for (owner, places) in by_owner {
+            let message = UnparkMessage {
+                fetch: self.fetch,
+                isolation: self.parameters.isolation,
+                places,
+            };
+            shard.send(owner, ShardMessage::Unpark(message));
+        }
+        self.parked.clear();
+    }
+}
+
+impl Drop for FetchRun<'_> {
+    fn drop(&mut self) {
+        self.unpark();
+        self.context.node().shard().forget_fetch(self.fetch);
+    }
+}

@@ -1,0 +1,201 @@
+//! Produce (0), versions 3 to 13 (KIP-98, KIP-467, KIP-516, KIP-951).
+//!
+//! A request's batches are judged by their headers alone here, then handed to the shards that own
+//! their partitions, before the connection parses its next request: appends of one connection keep
+//! its order. The answer leaves when every batch is as durable as `acks` asks. With acks=0 nothing
+//! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
+//!
+//! Null records: Kafka never answers; here they are INVALID_RECORD.
+//!
+//! Not implemented: transactions; a transactional batch gets INVALID_TXN_STATE.
+
+mod check;
+mod in_flight;
+
+use std::rc::Rc;
+
+pub use check::check_records;
+pub use in_flight::ProduceInFlight;
+
+use super::{Started, decode};
+use crate::base::error_code::ErrorCode;
+use crate::base::ids::{Offset, ShardId, TopicPartition};
+use crate::base::time::MonotonicNs;
+use crate::cluster::image::{Image, TopicImage};
+use crate::io;
+use crate::io::reply::reply_slot;
+use crate::partition::RequiredAcks;
+use crate::server::connection::{CloseReason, Progress};
+use crate::server::context::RequestContext;
+use crate::shard::{AppendEntry, AppendMessage, ShardMessage};
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::produce::{
+    PartitionProduceData, PartitionProduceResponse, ProduceRequest, ProduceResponse,
+    TopicProduceData, TopicProduceResponse,
+};
+use crate::wire::primitives::Reader;
+use in_flight::{Place, Wait};
+
+/// A request's own timeout is not shorter than this. Kafka appends in memory within any timeout,
+/// so that clients may name 0; a durable write takes its time.
+const TIMEOUT_MIN: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Topics that only coordinators write (`Topic.isInternal`).
+const INTERNAL_TOPICS: [&str; 3] = [
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+];
+
+/// Batches on their way to one shard.
+struct Outgoing {
+    owner: ShardId,
+    entries: Vec<AppendEntry>,
+    places: Vec<Place>,
+}
+
+/// Hands the batches of a request to their owners.
+pub fn start(
+    context: &Rc<RequestContext>,
+    header: &RequestHeader,
+    mut reader: Reader,
+) -> Result<Started, CloseReason> {
+    let request: ProduceRequest = decode(&mut reader, header)?;
+    let timeout = u64::try_from(request.timeout_ms).unwrap_or(0);
+    let timeout = std::time::Duration::from_millis(timeout).max(TIMEOUT_MIN);
+    let deadline = io::now().after(timeout);
+    let (required_acks, refusal) = match request.acks {
+        0 => (RequiredAcks::None, None),
+        1 => (RequiredAcks::Leader, None),
+        -1 => (RequiredAcks::All, None),
+        _ => (RequiredAcks::Leader, Some(ErrorCode::INVALID_REQUIRED_ACKS)),
+    };
+    let mut sorter = Sorter {
+        context,
+        version: header.api_version,
+        refusal,
+        outgoing: Vec::new(),
+    };
+    let image = context.node().image_ref();
+    let topics = request.topic_data.into_iter().enumerate();
+    let responses = topics
+        .map(|(place, topic)| sorter.sort_topic(&image, topic, place))
+        .collect();
+    drop(image);
+    let waits = send_all(context, sorter.outgoing, (required_acks, deadline));
+    let response = ProduceResponse {
+        responses,
+        ..ProduceResponse::default()
+    };
+    let in_flight = ProduceInFlight::new(context, header, (response, waits), required_acks);
+    Ok((Some(deadline), Progress::Produce(in_flight)))
+}
+
+fn send_all(
+    context: &RequestContext,
+    outgoing: Vec<Outgoing>,
+    (required_acks, deadline): (RequiredAcks, MonotonicNs),
+) -> Vec<Wait> {
+    let shard = context.node().shard();
+    let sent = outgoing.into_iter().map(|outgoing| {
+        let (reply, outcomes) = reply_slot();
+        let message = AppendMessage {
+            entries: outgoing.entries,
+            required_acks,
+            deadline,
+            reply,
+        };
+        shard.send(outgoing.owner, ShardMessage::Append(message));
+        Wait::new(outcomes, outgoing.places)
+    });
+    sent.collect()
+}
+
+struct Sorter<'a> {
+    context: &'a RequestContext,
+    version: i16,
+    refusal: Option<ErrorCode>,
+    outgoing: Vec<Outgoing>,
+}
+
+impl Sorter<'_> {
+    fn sort_topic(
+        &mut self,
+        image: &Image,
+        data: TopicProduceData,
+        place: usize,
+    ) -> TopicProduceResponse {
+        let by_id = self.version >= 13;
+        let topic = if by_id {
+            image.topics().by_id(data.topic_id)
+        } else {
+            image.topics().by_name(&data.name)
+        };
+        let unknown = if by_id {
+            ErrorCode::UNKNOWN_TOPIC_ID
+        } else {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        };
+        let partitions = data.partition_data.into_iter().enumerate();
+        let partition_responses = partitions
+            .map(|(index, data)| {
+                let number = data.index;
+                let sorted = match topic {
+                    Some(topic) => self.sort(topic, data, Place::new(place, index)),
+                    None => Err(unknown),
+                };
+                let error_code = sorted.err().unwrap_or(ErrorCode::NONE);
+                PartitionProduceResponse {
+                    index: number,
+                    error_code,
+                    base_offset: Offset(-1),
+                    ..PartitionProduceResponse::default()
+                }
+            })
+            .collect();
+        TopicProduceResponse {
+            name: data.name,
+            topic_id: data.topic_id,
+            partition_responses,
+        }
+    }
+
+    /// Judges one batch in the order of Kafka's checks and queues it for its owner.
+    fn sort(
+        &mut self,
+        topic: &TopicImage,
+        data: PartitionProduceData,
+        place: Place,
+    ) -> Result<(), ErrorCode> {
+        if topic.partition(data.index).is_none() {
+            return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        }
+        let batch = data.records.ok_or(ErrorCode::INVALID_RECORD)?;
+        check_records(self.version, &batch)?;
+        if let Some(refusal) = self.refusal {
+            return Err(refusal);
+        }
+        if INTERNAL_TOPICS.contains(&&*topic.name) {
+            return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
+        }
+        let partition = TopicPartition {
+            topic_id: topic.id,
+            partition: data.index,
+        };
+        let owner = self.context.node().shard().owner(partition);
+        let owner = owner.ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+        let entry = AppendEntry { partition, batch };
+        match self.outgoing.iter_mut().find(|known| known.owner == owner) {
+            Some(outgoing) => {
+                outgoing.entries.push(entry);
+                outgoing.places.push(place);
+            }
+            None => self.outgoing.push(Outgoing {
+                owner,
+                entries: vec![entry],
+                places: vec![place],
+            }),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! The receive buffer of one connection: how much is reserved for what has come so far.
+//!
+//! A client that merely claims a large frame gets little: min(frame, 64 KiB) when its length is
+//! known, 1 MiB once 64 KiB have come, and never more than twice what has come after that. Between
+//! frames the buffer has room for what the connection's last reads brought, so that a quiet
+//! connection costs 4 KiB and a busy one is read in large pieces.
+
+use bytes::BytesMut;
+
+use crate::base::limits::{FRAME_BYTES_RESERVED, KIB, MIB};
+use crate::wire::frame::LENGTH_BYTES;
+
+/// Room kept for the next bytes of a quiet connection.
+const ROOM_BYTES_MIN: usize = 4 * KIB;
+/// Room kept for a busy one.
+const ROOM_BYTES_MAX: usize = 64 * KIB;
+/// Reserved once [`FRAME_BYTES_RESERVED`] of a larger frame have come.
+const GROWN_BYTES: usize = MIB;
+/// Reads in a row that must use little of the room before it shrinks.
+const QUIET_READS: u32 = 16;
+
+/// The bytes received and not yet taken as frames.
+#[derive(Debug)]
+pub struct FrameBuffer {
+    bytes: BytesMut,
+    room: usize,
+    quiet_reads: u32,
+}
+
+impl Default for FrameBuffer {
+    fn default() -> Self {
+        Self {
+            bytes: BytesMut::new(),
+            room: ROOM_BYTES_MIN,
+            quiet_reads: 0,
+        }
+    }
+}
+
+/// What the buffer should hold, in bytes from its front, before the next read of a frame of
+/// `frame_bytes` (its length not counted) of which `arrived` bytes have come, length included.
+#[must_use]
+pub fn capacity_wanted(frame_bytes: usize, arrived: usize) -> usize {
+    let total = frame_bytes.saturating_add(LENGTH_BYTES);
+    let allowed = if arrived < FRAME_BYTES_RESERVED {
+        FRAME_BYTES_RESERVED
+    } else {
+        GROWN_BYTES.max(arrived.saturating_mul(2))
+    };
+    total.min(allowed)
+}
+
+impl FrameBuffer {
+    /// What has come.
+    #[must_use]
+    pub fn received(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same, for taking frames off its front.
+    pub fn bytes_mut(&mut self) -> &mut BytesMut {
+        &mut self.bytes
+    }
+
+    /// Makes room for the next read while no length is known.
+    pub fn make_room(&mut self) {
+        let spare = self.bytes.capacity() - self.bytes.len();
+        // A little room left is used up while a frame is under way in it; an empty buffer starts
+        // afresh instead, so that the next frame comes in one piece.
+        let enough = if self.bytes.is_empty() { self.room } else { 1 };
+        if spare < enough {
+            self.start_afresh(self.room.max(self.bytes.len() * 2));
+        }
+    }
+
+    /// Makes room for the rest of a frame as far as [`capacity_wanted`] allows.
+    pub fn make_room_for(&mut self, frame_bytes: usize) {
+        let wanted = capacity_wanted(frame_bytes, self.bytes.len());
+        self.room = self
+            .room
+            .max((frame_bytes + LENGTH_BYTES).min(ROOM_BYTES_MAX));
+        if self.bytes.capacity() >= wanted {
+            return;
+        }
+        if self.bytes.len() < FRAME_BYTES_RESERVED {
+            self.start_afresh(wanted);
+        } else if self.bytes.len() == self.bytes.capacity() {
+            // Only when full: the buffer at least doubles, which is then twice what has come.
+            self.bytes.reserve(wanted - self.bytes.len());
+        }
+    }
+
+    /// Moves what has come of the next frame into memory of its own: the old one belongs to the
+    /// frames that were taken from it.
+    fn start_afresh(&mut self, capacity: usize) {
+        let mut fresh = BytesMut::with_capacity(capacity);
+        fresh.extend_from_slice(&self.bytes);
+        self.bytes = fresh;
+    }
+
+    /// Hands the buffer to a read.
+    #[must_use]
+    pub fn lend(&mut self) -> BytesMut {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Takes it back with `count` bytes more.
+    pub fn give_back(&mut self, bytes: BytesMut, count: usize) {
+        let filled = bytes.len() == bytes.capacity();
+        self.bytes = bytes;
+        if filled {
+            self.room = (self.room * 2).min(ROOM_BYTES_MAX);
+            self.quiet_reads = 0;
+        } else if count < self.room / 4 {
+            self.quiet_reads += 1;
+            if self.quiet_reads >= QUIET_READS {
+                self.room = (self.room / 2).max(ROOM_BYTES_MIN);
+                self.quiet_reads = 0;
+            }
+        } else {
+            self.quiet_reads = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_follow_what_has_come() {
+        assert_eq!(capacity_wanted(1_000, 6), 1_004);
+        assert_eq!(capacity_wanted(100 * MIB, 6), 64 * KIB);
+        assert_eq!(capacity_wanted(100 * MIB, 64 * KIB - 1), 64 * KIB);
+        assert_eq!(capacity_wanted(100 * MIB, 64 * KIB), MIB);
+        assert_eq!(capacity_wanted(100 * MIB, MIB), 2 * MIB);
+        assert_eq!(capacity_wanted(3 * MIB, 2 * MIB), 3 * MIB + LENGTH_BYTES);
+        assert_eq!(capacity_wanted(usize::MAX, usize::MAX), usize::MAX);
+    }
+
+    /// A frame that comes byte by byte, or in pieces: never more than the larger of 1 MiB and
+    /// twice what has come is reserved.
+    #[test]
+    fn a_large_claim_reserves_little() {
+        for piece in [1_000, 40_000, 700_000] {
+            let mut buffer = FrameBuffer::default();
+            let frame = 40 * MIB;
+            while buffer.received().len() < frame + LENGTH_BYTES {
+                buffer.make_room_for(frame);
+                let mut lent = buffer.lend();
+                let spare = lent.capacity() - lent.len();
+                assert!(spare > 0, "no progress");
+                let count = piece.min(spare).min(frame + LENGTH_BYTES - lent.len());
+                lent.resize(lent.len() + count, 7);
+                buffer.give_back(lent, count);
+                let (held, come) = (buffer.bytes.capacity(), buffer.bytes.len());
+                assert!(held <= MIB.max(2 * come) + 8, "{held} for {come}");
+            }
+        }
+    }
+
+    #[test]
+    fn room_grows_with_full_reads_and_shrinks_with_small_ones() {
+        let mut buffer = FrameBuffer::default();
+        for _ in 0..6 {
+            buffer.make_room();
+            let mut lent = buffer.lend();
+            let count = lent.capacity();
+            lent.resize(count, 0);
+            buffer.give_back(lent, count);
+            buffer.bytes.clear();
+        }
+        assert_eq!(buffer.room, ROOM_BYTES_MAX);
+        for _ in 0..6 * QUIET_READS {
+            buffer.make_room();
+            let mut lent = buffer.lend();
+            lent.extend_from_slice(b"x");
+            buffer.give_back(lent, 1);
+            buffer.bytes.clear();
+        }
+        assert_eq!(buffer.room, ROOM_BYTES_MIN);
+    }
+}

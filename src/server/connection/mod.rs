@@ -1,0 +1,207 @@
+//! One connection: a reading task that takes frames and starts requests, a writing task that sends
+//! answers in request order.
+//!
+//! ```text
+//! open ──▶ closing ──▶ gone
+//! ```
+//!
+//! Either side may begin to close: the reading side at the end of the stream or at what it cannot
+//! accept, the writing side at a failed send or a request that ends the connection. Closing drops
+//! what is queued and cancels parked fetches at once; appends that were handed over happen.
+//!
+//! A panic in either task or in a request's handler ends this connection alone: they change no
+//! partition, that is the shard loop's.
+
+mod close;
+mod frame_buffer;
+mod guard;
+mod hello;
+mod pipeline;
+mod reader;
+mod writer;
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+pub use close::CloseReason;
+pub use guard::{guarded, reason_of_panic};
+pub use pipeline::{Answer, InFlight, Outcome, Pipeline, Progress, REQUESTS_IN_FLIGHT_MAX};
+
+use super::context::{ListenerInfo, RequestContext};
+use super::node::Node;
+use crate::base::time::MonotonicNs;
+use crate::io::{self, TaskClass, TcpStream};
+use crate::metrics::Counter;
+
+/// One connection as its tasks and its shard's reaper see it.
+pub struct Connection {
+    node: Rc<Node>,
+    context: Rc<RequestContext>,
+    stream: TcpStream,
+    pipeline: Pipeline,
+    activity: Activity,
+}
+
+/// When something last came, for whoever closes what stands still.
+#[derive(Debug, Default)]
+pub struct Activity {
+    received_at: Cell<MonotonicNs>,
+    window: Cell<Option<(MonotonicNs, u64)>>,
+    frame_bytes: Cell<u64>,
+}
+
+/// Time in which an unfinished frame must bring [`PARTIAL_BYTES_MIN`].
+pub const PARTIAL_WINDOW: std::time::Duration = std::time::Duration::from_secs(20);
+/// What an unfinished frame must bring in each [`PARTIAL_WINDOW`].
+pub const PARTIAL_BYTES_MIN: u64 = 4096;
+
+impl Activity {
+    fn note(&self, now: MonotonicNs, count: usize) {
+        self.received_at.set(now);
+        self.frame_bytes.set(self.frame_bytes.get() + count as u64);
+    }
+
+    /// A frame is unfinished, or none is.
+    fn note_partial(&self, now: MonotonicNs, partial: bool) {
+        if !partial {
+            self.window.set(None);
+        } else if self.window.get().is_none() {
+            self.window.set(Some((now, self.frame_bytes.get())));
+        }
+    }
+
+    /// Why to close the connection now, if there is a reason; `idle_max` is none for ever.
+    fn verdict(
+        &self,
+        now: MonotonicNs,
+        idle_max: Option<std::time::Duration>,
+        is_busy: bool,
+    ) -> Option<CloseReason> {
+        if let Some((since, bytes)) = self.window.get()
+            && now.since(since) > PARTIAL_WINDOW
+        {
+            if self.frame_bytes.get() - bytes < PARTIAL_BYTES_MIN {
+                return Some(CloseReason::TooSlow);
+            }
+            self.window.set(Some((now, self.frame_bytes.get())));
+        }
+        let idle_max = idle_max.filter(|_| !is_busy)?;
+        (now.since(self.received_at.get()) > idle_max).then_some(CloseReason::Idle)
+    }
+}
+
+impl Connection {
+    /// Serves a connection that was accepted; returns at once.
+    pub fn open(node: &Rc<Node>, listener: Rc<ListenerInfo>, accepted: (TcpStream, SocketAddr)) {
+        let (stream, peer) = accepted;
+        let context = Rc::new(RequestContext::new(Rc::clone(node), listener, peer));
+        let connection = Rc::new(Self {
+            node: Rc::clone(node),
+            context,
+            stream,
+            pipeline: Pipeline::default(),
+            activity: Activity::default(),
+        });
+        connection.activity.note(io::now(), 0);
+        node.metrics().add(Counter::ConnectionsOpened, 1);
+        let number = node.connections().add(Rc::clone(&connection));
+        io::spawn(TaskClass::Produce, Rc::clone(&connection).write());
+        io::spawn(TaskClass::Produce, connection.read(number));
+    }
+
+    async fn read(self: Rc<Self>, number: u64) {
+        let outcome = guarded(self.read_requests()).await;
+        if let Err(reason) = outcome {
+            self.refuse(&reason);
+        }
+        self.close();
+        self.node.metrics().add(Counter::ConnectionsClosed, 1);
+        self.node.connections().remove(number);
+    }
+
+    async fn write(self: Rc<Self>) {
+        if let Err(reason) = guarded(self.write_answers()).await {
+            self.refuse(&reason);
+        }
+        self.close();
+    }
+
+    /// Names the peer and the reason in the log, unless too many lines came before.
+    fn refuse(&self, reason: &CloseReason) {
+        if reason.is_ordinary() || self.pipeline.is_closed() {
+            return;
+        }
+        self.node.metrics().add(Counter::ConnectionsRefused, 1);
+        if let Some(suppressed) = self.node.log_limit().admit(io::now()) {
+            let peer = self.context.peer();
+            if suppressed > 0 {
+                tracing::warn!("{suppressed} lines like the next one were left out");
+            }
+            tracing::warn!("closed the connection from {peer}: {reason}");
+        }
+    }
+
+    /// Begins to close; both tasks end soon after.
+    pub fn close(&self) {
+        if !self.pipeline.is_closed() {
+            self.pipeline.close();
+            self.context.cancel_fetches();
+            self.stream.shutdown();
+        }
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.pipeline.is_idle()
+    }
+
+    /// Closes the connection if it has stood still for too long.
+    pub fn reap(&self, now: MonotonicNs, idle_max: Option<std::time::Duration>) {
+        if let Some(reason) = self.activity.verdict(now, idle_max, !self.is_idle()) {
+            self.refuse(&reason);
+            self.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_trickling_frame_is_closed_and_a_slow_honest_one_is_not() {
+        let at = |seconds: u64| MonotonicNs(seconds * 1_000_000_000);
+        let idle_max = Some(Duration::from_secs(600));
+        let activity = Activity::default();
+        activity.note(at(0), 1);
+        activity.note_partial(at(0), true);
+        assert!(activity.verdict(at(20), idle_max, false).is_none());
+        let slow = activity.verdict(at(21), idle_max, false);
+        assert!(matches!(slow, Some(CloseReason::TooSlow)));
+        activity.note(at(21), PARTIAL_BYTES_MIN as usize);
+        assert!(
+            activity.verdict(at(21), idle_max, false).is_none(),
+            "a new window"
+        );
+        assert!(activity.verdict(at(41), idle_max, false).is_none());
+        let slow = activity.verdict(at(42), idle_max, false);
+        assert!(matches!(slow, Some(CloseReason::TooSlow)));
+        activity.note_partial(at(43), false);
+        assert!(activity.verdict(at(99), idle_max, false).is_none());
+    }
+
+    #[test]
+    fn an_idle_connection_is_closed_unless_a_request_is_under_way() {
+        let at = |seconds: u64| MonotonicNs(seconds * 1_000_000_000);
+        let activity = Activity::default();
+        activity.note(at(5), 10);
+        let idle_max = Some(Duration::from_secs(10));
+        assert!(activity.verdict(at(15), idle_max, false).is_none());
+        assert!(activity.verdict(at(16), idle_max, true).is_none());
+        assert!(activity.verdict(at(16), None, false).is_none());
+        let idle = activity.verdict(at(16), idle_max, false);
+        assert!(matches!(idle, Some(CloseReason::Idle)));
+    }
+}

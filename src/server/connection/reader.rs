@@ -1,0 +1,143 @@
+//! The reading side: bytes to frames to requests under way.
+
+use bytes::BytesMut;
+
+use super::close::CloseReason;
+use super::frame_buffer::{FrameBuffer, capacity_wanted};
+use super::pipeline::InFlight;
+use super::{Connection, hello};
+use crate::base::limits::KIB;
+use crate::io;
+use crate::metrics::Counter;
+use crate::server::api;
+use crate::shard::{Credit, KEPT_SHARE_IDLE_MAX};
+use crate::wire::frame::{self, FrameError, FrameLimits, Progress};
+use crate::wire::header::RequestHeader;
+use crate::wire::primitives::Reader;
+
+/// Bytes of frames that are started before other tasks have their turn.
+const TURN_BYTES: usize = 64 * KIB;
+/// Frames that are started before other tasks have their turn; about 50 µs of work.
+const TURN_FRAMES: u32 = 16;
+
+impl Connection {
+    pub(super) async fn read_requests(&self) -> Result<(), CloseReason> {
+        let limits = self.node.frame_limits();
+        let mut buffer = FrameBuffer::default();
+        let mut credit = self.node.shard().budget().credit();
+        loop {
+            if !self
+                .start_requests(&mut buffer, &mut credit, &limits)
+                .await?
+            {
+                return Ok(());
+            }
+            self.make_room(&mut buffer, &mut credit, &limits).await?;
+            let Some(count) = self.receive(&mut buffer, credit.is_kept()).await? else {
+                return Ok(());
+            };
+            self.node
+                .metrics()
+                .add(Counter::BytesReceived, count as u64);
+            self.activity.note(io::now(), count);
+        }
+    }
+
+    /// Starts every request that has come whole. False when the connection is closing.
+    async fn start_requests(
+        &self,
+        buffer: &mut FrameBuffer,
+        credit: &mut Credit,
+        limits: &FrameLimits,
+    ) -> Result<bool, CloseReason> {
+        let (mut turn_bytes, mut turn_frames) = (0, 0);
+        while let Progress::Complete { bytes, .. } = inspect(buffer, limits)? {
+            let missing = bytes.saturating_sub(credit.bytes());
+            credit.take(missing).await;
+            self.pipeline.room().await;
+            if self.pipeline.is_closed() {
+                return Ok(false);
+            }
+            let Some(frame) = frame::split(buffer.bytes_mut(), limits)? else {
+                break;
+            };
+            self.start(frame, credit.split(bytes))?;
+            turn_bytes += bytes;
+            turn_frames += 1;
+            if turn_bytes >= TURN_BYTES || turn_frames >= TURN_FRAMES {
+                (turn_bytes, turn_frames) = (0, 0);
+                io::yield_now().await;
+            }
+        }
+        Ok(!self.pipeline.is_closed())
+    }
+
+    fn start(&self, frame: BytesMut, credit: Credit) -> Result<(), CloseReason> {
+        let mut reader = Reader::new(frame);
+        let header = RequestHeader::decode(&mut reader)?;
+        let received_at = io::now();
+        let (api_key, deadline_and_progress) =
+            (header.api_key, api::start(&self.context, header, reader)?);
+        let (deadline, progress) = deadline_and_progress;
+        self.pipeline.push(InFlight {
+            api_key,
+            received_at,
+            deadline,
+            progress,
+            credit,
+        });
+        Ok(())
+    }
+
+    /// Reserves for the next read what the rules allow and the budget gives.
+    async fn make_room(
+        &self,
+        buffer: &mut FrameBuffer,
+        credit: &mut Credit,
+        limits: &FrameLimits,
+    ) -> Result<(), CloseReason> {
+        match inspect(buffer, limits)? {
+            Progress::Partial { bytes, .. } => {
+                let wanted = capacity_wanted(bytes, buffer.received().len());
+                credit.take(wanted.saturating_sub(credit.bytes())).await;
+                buffer.make_room_for(bytes);
+                self.activity.note_partial(io::now(), true);
+            }
+            Progress::Peeking | Progress::Complete { .. } => {
+                self.activity
+                    .note_partial(io::now(), !buffer.received().is_empty());
+                buffer.make_room();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next bytes; `None` at the end of the stream, however it ended.
+    async fn receive(
+        &self,
+        buffer: &mut FrameBuffer,
+        is_kept: bool,
+    ) -> Result<Option<usize>, CloseReason> {
+        let receive = self.stream.receive(buffer.lend());
+        let (result, bytes) = if is_kept {
+            let deadline = io::now().after(KEPT_SHARE_IDLE_MAX);
+            let received = io::task::with_deadline(deadline, receive).await;
+            received.ok_or(CloseReason::KeptShareLapsed)?
+        } else {
+            receive.await
+        };
+        let count = result.unwrap_or(0);
+        buffer.give_back(bytes, count);
+        Ok((count > 0).then_some(count))
+    }
+}
+
+/// Judges the first frame; what is no frame is named where its first bytes tell.
+fn inspect(buffer: &FrameBuffer, limits: &FrameLimits) -> Result<Progress, CloseReason> {
+    frame::inspect(buffer.received(), limits).map_err(|error| match error {
+        FrameError::Negative(_) | FrameError::TooLarge { .. } | FrameError::TooShort(_) => {
+            hello::recognise(buffer.received())
+                .map_or(CloseReason::Frame(error), CloseReason::Foreign)
+        }
+    })
+}

@@ -1,0 +1,176 @@
+//! What the server keeps on each shard: the metadata image, fetch sessions, connections.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::fetch_session::FetchSessions;
+use super::log_limit::LogLimit;
+use crate::base::config::BrokerConfig;
+use crate::cluster::image::Image;
+use crate::io;
+use crate::metrics::ShardMetrics;
+use crate::shard::Shard;
+use crate::wire::frame::FrameLimits;
+
+/// How often connections are looked at that stand still.
+const REAP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The server's part of one shard. Lives on its thread.
+pub struct Node {
+    shard: Rc<Shard>,
+    config: Arc<BrokerConfig>,
+    image: RefCell<Arc<Image>>,
+    sessions: RefCell<FetchSessions>,
+    connections: Connections,
+    metrics: Rc<ShardMetrics>,
+    log_limit: LogLimit,
+}
+
+/// What a node is made from.
+pub struct NodeOptions {
+    /// Its shard.
+    pub shard: Rc<Shard>,
+    /// The broker's settings.
+    pub config: Arc<BrokerConfig>,
+    /// The metadata at the start.
+    pub image: Arc<Image>,
+    /// Where latencies go.
+    pub metrics: Rc<ShardMetrics>,
+    /// Fetch sessions that this shard may keep.
+    pub fetch_sessions_max: usize,
+    /// For session ids.
+    pub random_seed: u64,
+}
+
+impl Node {
+    /// A node without connections.
+    #[must_use]
+    pub fn new(options: NodeOptions) -> Rc<Self> {
+        let sessions = FetchSessions::new(options.fetch_sessions_max, options.random_seed);
+        Rc::new(Self {
+            shard: options.shard,
+            config: options.config,
+            image: RefCell::new(options.image),
+            sessions: RefCell::new(sessions),
+            connections: Connections::default(),
+            metrics: options.metrics,
+            log_limit: LogLimit::new(io::now()),
+        })
+    }
+
+    /// The shard.
+    #[must_use]
+    pub fn shard(&self) -> &Rc<Shard> {
+        &self.shard
+    }
+
+    /// The broker's settings.
+    #[must_use]
+    pub fn config(&self) -> &Arc<BrokerConfig> {
+        &self.config
+    }
+
+    /// The newest metadata that this shard was given.
+    #[must_use]
+    pub fn image(&self) -> Arc<Image> {
+        Arc::clone(&self.image.borrow())
+    }
+
+    /// The same, to look at without keeping it.
+    #[must_use]
+    pub fn image_ref(&self) -> Ref<'_, Arc<Image>> {
+        self.image.borrow()
+    }
+
+    /// Replaces the metadata.
+    pub fn set_image(&self, image: Arc<Image>) {
+        *self.image.borrow_mut() = image;
+    }
+
+    /// The shard's fetch sessions; not to be held across an await.
+    pub fn sessions(&self) -> RefMut<'_, FetchSessions> {
+        self.sessions.borrow_mut()
+    }
+
+    /// The shard's connections.
+    #[must_use]
+    pub fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// Where latencies and counts go.
+    #[must_use]
+    pub fn metrics(&self) -> &Rc<ShardMetrics> {
+        &self.metrics
+    }
+
+    /// Which log lines about clients are written.
+    #[must_use]
+    pub fn log_limit(&self) -> &LogLimit {
+        &self.log_limit
+    }
+
+    /// The largest frames: `socket.request.max.bytes`, or what the budget can always finish.
+    #[must_use]
+    pub fn frame_limits(&self) -> FrameLimits {
+        let largest = self.config.socket_request_bytes_max;
+        FrameLimits::authenticated(largest.min(self.shard.budget().frame_bytes_max()))
+    }
+
+    /// Closes what stands still, for as long as the shard runs.
+    pub async fn reap(self: Rc<Self>) {
+        let idle_max = u64::try_from(self.config.connections_idle_ms_max).ok();
+        let idle_max = idle_max.map(Duration::from_millis);
+        loop {
+            io::sleep(REAP_INTERVAL).await;
+            for connection in self.connections.all() {
+                connection.reap(io::now(), idle_max);
+            }
+        }
+    }
+}
+
+/// The connections of one shard.
+#[derive(Default)]
+pub struct Connections {
+    state: RefCell<(u64, BTreeMap<u64, Rc<Connection>>)>,
+}
+
+impl Connections {
+    /// Adds one; answers its number.
+    pub fn add(&self, connection: Rc<Connection>) -> u64 {
+        let mut state = self.state.borrow_mut();
+        state.0 += 1;
+        let number = state.0;
+        state.1.insert(number, connection);
+        number
+    }
+
+    /// Removes one.
+    pub fn remove(&self, number: u64) {
+        let removed = self.state.borrow_mut().1.remove(&number);
+        drop(removed);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.state.borrow().1.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Vec<Rc<Connection>> {
+        self.state.borrow().1.values().cloned().collect()
+    }
+}
