@@ -26,4 +26,8 @@ pub(crate) mod schema;
 pub mod varint;
 
 #[cfg(test)]
+mod codec_test;
+#[cfg(test)]
 mod frame_test;
+#[cfg(test)]
+mod header_test;

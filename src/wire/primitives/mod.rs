@@ -6,6 +6,9 @@ mod reader;
 mod types;
 mod writer;
 
+#[cfg(test)]
+mod primitives_test;
+
 pub use error::{DecodeError, EncodeError};
 pub use reader::Reader;
 pub use types::{NullableWireType, RecordSlices, Version, WireType};
