@@ -21,4 +21,5 @@
 
 pub mod decide;
 pub mod image;
+pub mod metadata_log;
 pub mod records;

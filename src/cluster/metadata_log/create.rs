@@ -1,0 +1,157 @@
+//! The files of a new log, and what the leader of an epoch writes first.
+
+use std::path::Path;
+
+use bytes::{Bytes, BytesMut};
+
+use super::batch::{self, BATCH_BYTES_MAX};
+use super::error::MetadataLogError;
+use super::names::SnapshotId;
+use super::{MetadataLogOptions, names};
+use crate::base::ids::{LeaderEpoch, Offset, Uuid};
+use crate::base::time::TimestampMs;
+use crate::cluster::decide::bootstrap_records;
+use crate::io::directory;
+use crate::wire::codec::DataMessage;
+use crate::wire::messages::voters_record::{Endpoint, KRaftVersionFeature, Voter, VotersRecord};
+use crate::wire::primitives::Writer;
+use crate::wire::record_batch::{ControlRecord, ControlRecordType, kraft_control_batch};
+
+/// Where each epoch begins.
+pub const EPOCH_CHECKPOINT_FILE: &str = "leader-epoch-checkpoint";
+
+const PARTITION_METADATA_FILE: &str = "partition.metadata";
+
+/// `Topic.METADATA_TOPIC_ID`.
+const METADATA_TOPIC_ID: Uuid = Uuid(1u128.to_be_bytes());
+
+/// Level of `kraft.version` in a new log: the log names its voter itself (KIP-853), so that Kafka
+/// can carry it on under `controller.quorum.bootstrap.servers` as under
+/// `controller.quorum.voters`.
+const KRAFT_VERSION_NEW: i16 = 1;
+
+/// Creates what is not there of a new log. A log that holds anything keeps its bootstrap snapshot,
+/// or goes on without one.
+pub async fn create_missing(
+    folder: &Path,
+    options: &MetadataLogOptions,
+    now: TimestampMs,
+) -> Result<(), MetadataLogError> {
+    directory::create_all(folder)
+        .await
+        .map_err(MetadataLogError::io("create", folder))?;
+    let entries = directory::list(folder)
+        .await
+        .map_err(MetadataLogError::io("list", folder))?;
+    let has = |wanted: &dyn Fn(&str) -> bool| entries.iter().any(|entry| wanted(&entry.name));
+    if !has(&|name| name == PARTITION_METADATA_FILE) {
+        let text = format!("version: 0\ntopic_id: {METADATA_TOPIC_ID}");
+        replace(folder, PARTITION_METADATA_FILE, text.as_bytes()).await?;
+    }
+    let is_log =
+        |name: &str| SnapshotId::parse(name).is_some() || names::parse_segment_name(name).is_some();
+    if !has(&is_log) {
+        let snapshot = bootstrap_snapshot(options, now)?;
+        replace(folder, &SnapshotId::BOOTSTRAP.file_name(), &snapshot).await?;
+        directory::sync(&options.log_dir)
+            .await
+            .map_err(MetadataLogError::io("sync", &options.log_dir))?;
+    }
+    Ok(())
+}
+
+/// Replaces a small file of the folder, atomically and durably.
+pub async fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), MetadataLogError> {
+    let path = folder.join(name);
+    directory::write_file_durably(&path, bytes)
+        .await
+        .map_err(MetadataLogError::io("write", &path))
+}
+
+/// What `kafka-storage.sh format --standalone` writes: header, `kraft.version`, voter; the feature
+/// levels; footer.
+fn bootstrap_snapshot(
+    options: &MetadataLogOptions,
+    now: TimestampMs,
+) -> Result<Vec<u8>, MetadataLogError> {
+    let head = [
+        ControlRecord::snapshot_header(now),
+        ControlRecord::kraft_version(KRAFT_VERSION_NEW),
+        voters_record(options)?,
+    ];
+    let levels = bootstrap_records();
+    let no_epoch = LeaderEpoch(0);
+    let data_at = Offset(head.len() as i64);
+    let foot_at = data_at.plus(levels.len() as i64);
+    let mut snapshot = control_batch(Offset(0), no_epoch, now, &head)?.to_vec();
+    snapshot.extend_from_slice(&batch::build(data_at, no_epoch, now, &levels)?);
+    let foot = [ControlRecord::snapshot_footer()];
+    snapshot.extend_from_slice(&control_batch(foot_at, no_epoch, now, &foot)?);
+    Ok(snapshot)
+}
+
+/// The control records that begin an epoch of this node (`LeaderState.appendStartOfEpochControlRecords`).
+pub fn epoch_records(
+    options: &MetadataLogOptions,
+    kraft_version: i16,
+) -> Result<Vec<ControlRecord>, MetadataLogError> {
+    // Kafka names no directory here, at any level.
+    let voters = [(options.node_id, Uuid::ZERO)];
+    let mut records = vec![ControlRecord::leader_change(options.node_id, &voters)];
+    if kraft_version > 0 {
+        records.push(ControlRecord::kraft_version(kraft_version));
+        records.push(voters_record(options)?);
+    }
+    Ok(records)
+}
+
+fn voters_record(options: &MetadataLogOptions) -> Result<ControlRecord, MetadataLogError> {
+    let controller = &options.controller;
+    let record = VotersRecord {
+        version: 0,
+        voters: vec![Voter {
+            voter_id: options.node_id,
+            voter_directory_id: options.directory_id,
+            endpoints: vec![Endpoint {
+                name: controller.name.clone(),
+                host: controller.host.clone(),
+                port: controller.port,
+            }],
+            kraft_version_feature: KRaftVersionFeature {
+                min_supported_version: 0,
+                max_supported_version: KRAFT_VERSION_NEW,
+            },
+        }],
+    };
+    let mut writer = Writer::default();
+    record.encode(&mut writer, 0)?;
+    let value: Bytes = writer.into_bytes();
+    Ok(ControlRecord {
+        kind: ControlRecordType::KraftVoters,
+        value: value.to_vec(),
+    })
+}
+
+/// One control batch.
+pub fn control_batch(
+    base_offset: Offset,
+    epoch: LeaderEpoch,
+    now: TimestampMs,
+    records: &[ControlRecord],
+) -> Result<BytesMut, MetadataLogError> {
+    // Only a codec's library could fail, and there is none.
+    let too_large = |_| MetadataLogError::TooLarge {
+        bytes: 0,
+        limit: BATCH_BYTES_MAX,
+    };
+    kraft_control_batch(base_offset, epoch, now, records).map_err(too_large)
+}
+
+/// The text of `leader-epoch-checkpoint`: version, count, then an epoch and its first offset a line.
+pub fn epoch_checkpoint(starts: &[(LeaderEpoch, Offset)]) -> String {
+    let mut text = format!("0\n{}\n", starts.len());
+    for (epoch, offset) in starts {
+        text.push_str(&format!("{epoch} {offset}\n"));
+    }
+    text
+}
