@@ -55,17 +55,23 @@ fn a_part_of_a_batch_asks_for_more_and_a_wrong_byte_is_bad() {
 
 #[test]
 fn a_change_that_fills_a_batch_fits_and_one_byte_more_does_not() {
-    let empty = built(0, &[config(1_000_000)]).len() - 1_000_000;
-    // Lengths that need one varint byte more than those of a million do are part of `empty` here.
-    let most = BATCH_BYTES_MAX - empty - 3;
-    assert!(build(Offset(0), LeaderEpoch(1), TimestampMs(1), &[config(most)]).is_ok());
-    let past = build(
-        Offset(0),
-        LeaderEpoch(1),
-        TimestampMs(1),
-        &[config(most + 4)],
-    );
-    assert!(matches!(past, Err(MetadataLogError::TooLarge { .. })));
+    let build = |records: &[MetadataRecord]| {
+        build(Offset(0), LeaderEpoch(1), TimestampMs(1), records).map(|batch| batch.len())
+    };
+    let mut records = vec![config(30_000); 279];
+    let room = BATCH_BYTES_MAX - build(&records).unwrap();
+    // What a record takes besides a value of this length.
+    // The offset's delta takes a byte more from 64 on.
+    let around = build(&[config(10_000)]).unwrap() - build(&[]).unwrap() - 10_000 + 1;
+    assert!(room < 32_000 && room > around + 8_192);
+    records.push(config(room - around));
+    assert_eq!(build(&records).unwrap(), BATCH_BYTES_MAX);
+    records.pop();
+    records.push(config(room - around + 1));
+    assert!(matches!(
+        build(&records),
+        Err(MetadataLogError::TooLarge { bytes, .. }) if bytes == BATCH_BYTES_MAX + 1
+    ));
 }
 
 #[test]

@@ -53,11 +53,11 @@ pub async fn create_missing(
     if !has(&is_log) {
         let snapshot = bootstrap_snapshot(options, now)?;
         replace(folder, &SnapshotId::BOOTSTRAP.file_name(), &snapshot).await?;
-        directory::sync(&options.log_dir)
-            .await
-            .map_err(MetadataLogError::io("sync", &options.log_dir))?;
     }
-    Ok(())
+    // An earlier start may have died before this.
+    directory::sync(&options.log_dir)
+        .await
+        .map_err(MetadataLogError::io("sync", &options.log_dir))
 }
 
 /// Replaces a small file of the folder, atomically and durably.

@@ -30,6 +30,7 @@ mod synced_point;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::BytesMut;
 
@@ -50,6 +51,9 @@ use synced_point::{SYNCED_POINT_FILE, SyncedPoint};
 
 /// Bytes after which a segment is closed (`metadata.log.segment.bytes`).
 pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// How long a dead process's last write may take to land.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// How the log is opened.
 #[derive(Clone, Debug)]
@@ -128,6 +132,7 @@ impl MetadataLog {
     ) -> Result<Opened, MetadataLogError> {
         let folder = options.log_dir.join(METADATA_FOLDER);
         create::create_missing(&folder, options, now).await?;
+        let locked = lock_last_segment(&folder).await?;
         let mut replay = Replay::new(Image::new(&options.cluster_id, options.node_id));
         let Loaded { bootstrap, tail } = load::load(&folder, &mut replay).await?;
         check_voters(&replay, options.node_id)?;
@@ -136,7 +141,10 @@ impl MetadataLog {
             position: 0,
             torn_bytes: 0,
         });
-        let file = open_file(&folder.join(segment_name(tail.segment))).await?;
+        let file = match locked {
+            Some(file) => file,
+            None => open_locked(&folder.join(segment_name(tail.segment))).await?,
+        };
         if tail.torn_bytes > 0 {
             cut(
                 &file,
@@ -265,7 +273,7 @@ impl MetadataLog {
 
     async fn roll(&mut self) -> Result<(), MetadataLogError> {
         let path = self.folder.join(segment_name(self.next_offset));
-        let file = open_file(&path).await?;
+        let file = open_locked(&path).await?;
         cut(&file, &path, 0).await?;
         directory::sync(&self.folder)
             .await
@@ -299,6 +307,30 @@ async fn open_file(path: &Path) -> Result<File, MetadataLogError> {
     File::open(path, options)
         .await
         .map_err(MetadataLogError::io("open", path))
+}
+
+/// Opens a segment once no earlier process writes to it any more: a write that was under way when
+/// its process died holds the lock until it has landed.
+async fn open_locked(path: &Path) -> Result<File, MetadataLogError> {
+    let file = open_file(path).await?;
+    file.lock_exclusive(LOCK_WAIT)
+        .await
+        .map_err(MetadataLogError::io("lock", path))?;
+    Ok(file)
+}
+
+/// The last segment, locked, before anything is read; `None` when there is none.
+async fn lock_last_segment(folder: &Path) -> Result<Option<File>, MetadataLogError> {
+    let entries = directory::list(folder)
+        .await
+        .map_err(MetadataLogError::io("list", folder))?;
+    let bases = (entries.iter()).filter_map(|entry| names::parse_segment_name(&entry.name));
+    match bases.max() {
+        Some(base) => open_locked(&folder.join(segment_name(base)))
+            .await
+            .map(Some),
+        None => Ok(None),
+    }
 }
 
 async fn cut(file: &File, path: &Path, len: u64) -> Result<(), MetadataLogError> {
