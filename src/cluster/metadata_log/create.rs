@@ -90,7 +90,8 @@ fn bootstrap_snapshot(
     Ok(snapshot)
 }
 
-/// The control records that begin an epoch of this node (`LeaderState.appendStartOfEpochControlRecords`).
+/// The control records that begin an epoch of this node
+/// (`LeaderState.appendStartOfEpochControlRecords`).
 pub fn epoch_records(
     options: &MetadataLogOptions,
     kraft_version: i16,
@@ -147,7 +148,8 @@ pub fn control_batch(
     kraft_control_batch(base_offset, epoch, now, records).map_err(too_large)
 }
 
-/// The text of `leader-epoch-checkpoint`: version, count, then an epoch and its first offset a line.
+/// The text of `leader-epoch-checkpoint`: version, count, then a line for each epoch with its first
+/// offset.
 pub fn epoch_checkpoint(starts: &[(LeaderEpoch, Offset)]) -> String {
     let mut text = format!("0\n{}\n", starts.len());
     for (epoch, offset) in starts {

@@ -4,7 +4,7 @@
 //! | File | What it holds |
 //! |---|---|
 //! | `<offset>.log` | segments of record batches |
-//! | `00000000000000000000-0000000000.checkpoint` | what the cluster began with: `kraft.version`, the voter, feature levels |
+//! | `<0>-<0>.checkpoint` | what the cluster began with: `kraft.version`, voter, feature levels |
 //! | `<offset>-<epoch>.checkpoint` | a snapshot (written by Kafka only; read here) |
 //! | `quorum-state` | the epoch that this node leads |
 //! | `leader-epoch-checkpoint` | where each epoch begins |
