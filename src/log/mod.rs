@@ -21,6 +21,7 @@ pub mod invariants;
 mod partition_log;
 pub mod recovery;
 pub mod seeded;
+pub mod validation;
 mod shard_logs;
 mod wait;
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::io::Read;
 
-use flate2::bufread::MultiGzDecoder;
 use thiserror::Error;
 
 use super::Codec;
+use super::gzip::GzipReader;
 use super::limits::DecodeLimits;
 use super::lz4::Lz4Reader;
 use super::snappy::SnappyReader;
@@ -101,7 +101,9 @@ impl<'a> Decoder<'a> {
             Codec::None => Inner::Plain(input),
             Codec::Snappy => Inner::Snappy(SnappyReader::new(input, limits)),
             Codec::Lz4 => Inner::Lz4(Lz4Reader::new(input)),
-            Codec::Gzip => stream(Box::new(MultiGzDecoder::new(input))),
+            Codec::Gzip => stream(Box::new(GzipReader::new(input))),
+            // zstd takes no bytes for a stream of no frames, the library for a frame cut short.
+            Codec::Zstd if input.is_empty() => Inner::Plain(input),
             Codec::Zstd => {
                 let mut window_bytes_max = limits.window_bytes_max as u64;
                 if zstd_frame::window_bytes(input) > window_bytes_max {

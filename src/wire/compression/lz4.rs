@@ -2,9 +2,8 @@
 //! `KafkaLZ4BlockOutputStream`): one frame, each block decoded on its own.
 //!
 //! As in Kafka: the header's checksum and block checksums are verified, the content's checksum is
-//! skipped, the content's size is not looked at, a dictionary is refused. The independence flag is
-//! not looked at either, so a block that copies from the one before it is corrupt here, even where
-//! the frame says that it may: no Java consumer could read it.
+//! skipped, the content's size is not looked at, a dictionary is refused, and so are frames whose
+//! blocks may copy from the one before them: no Java consumer could read those.
 
 use twox_hash::XxHash32;
 
@@ -95,6 +94,9 @@ impl<'a> Lz4Reader<'a> {
         };
         if flags & VERSION_MASK != VERSION_1 || flags & FLAG_RESERVED != 0 {
             return Err(corrupt("the frame's version or flags are not supported"));
+        }
+        if flags & FLAG_INDEPENDENT == 0 {
+            return Err(corrupt("the frame's blocks depend on each other"));
         }
         self.flags = flags;
         self.block_bytes_max = match descriptor {

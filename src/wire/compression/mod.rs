@@ -3,9 +3,9 @@
 //!
 //! | Codec | Framing | Notes |
 //! |---|---|---|
-//! | gzip | RFC 1952 | several members in a row read as one |
+//! | gzip | RFC 1952 | members in a row read as one |
 //! | snappy | xerial's: a header, then blocks after their lengths | without it one raw block |
-//! | lz4 | LZ4 frame, independent blocks | Kafka writes 64 KiB blocks, no checksums of contents |
+//! | lz4 | LZ4 frame, independent blocks only | written in 64 KiB blocks, without checksums |
 //! | zstd | RFC 8878 | window and output limited |
 //!
 //! Nothing is allocated from a length that the bytes claim before it is held against the limits
@@ -13,6 +13,7 @@
 
 mod decoder;
 mod encoder;
+mod gzip;
 mod limits;
 mod lz4;
 mod snappy;

@@ -1,6 +1,7 @@
 //! Snappy as Kafka frames it: xerial's `SnappyOutputStream`, a 16-byte header and then raw blocks,
 //! each after its compressed length as a big-endian i32. Without that header the bytes are one raw
-//! block (`SnappyInputStream` reads both), as librdkafka and Go clients send.
+//! block (`SnappyInputStream` reads both), as librdkafka and Go clients send. Bytes at the end that
+//! are too few for a length are passed over, as xerial does.
 
 use snap::raw::{Decoder as RawDecoder, Encoder as RawEncoder, decompress_len};
 
@@ -24,6 +25,7 @@ const CONCATENATED: i32 = i32::from_be_bytes([0x82, b'S', b'N', b'A']);
 pub(super) struct SnappyReader<'a> {
     input: &'a [u8],
     is_framed: bool,
+    is_started: bool,
     block: Vec<u8>,
     start: usize,
     limits: DecodeLimits,
@@ -39,6 +41,7 @@ impl<'a> SnappyReader<'a> {
         Self {
             input,
             is_framed,
+            is_started: false,
             block: Vec::new(),
             start: 0,
             limits,
@@ -48,13 +51,18 @@ impl<'a> SnappyReader<'a> {
     /// The decoded bytes at hand; empty at the end. Decodes a block where none are.
     pub(super) fn fill(&mut self) -> Result<&[u8], DecompressError> {
         while self.start >= self.block.len() {
-            if self.input.is_empty() {
+            if self.input.is_empty() && self.is_started {
                 return Ok(&[]);
             }
+            // Nothing at all is no stream.
+            self.is_started = true;
             let compressed = if self.is_framed {
                 self.next_block()?
             } else {
-                self.rest()
+                Some(self.rest())
+            };
+            let Some(compressed) = compressed else {
+                return Ok(&[]);
             };
             self.decode(compressed)?;
         }
@@ -69,22 +77,20 @@ impl<'a> SnappyReader<'a> {
         std::mem::take(&mut self.input)
     }
 
-    fn next_block(&mut self) -> Result<&'a [u8], DecompressError> {
-        let mut len = self.length()?;
-        if len == CONCATENATED {
+    fn next_block(&mut self) -> Result<Option<&'a [u8]>, DecompressError> {
+        loop {
+            let Some((len, blocks)) = self.input.split_first_chunk::<4>() else {
+                self.input = &[];
+                return Ok(None);
+            };
+            self.input = blocks;
+            let len = i32::from_be_bytes(*len);
+            if len != CONCATENATED {
+                let len = usize::try_from(len).map_err(|_| corrupt("a negative block length"))?;
+                return self.take(len).map(Some);
+            }
             self.take(HEADER.len() - size_of::<i32>())?;
-            len = self.length()?;
         }
-        let len = usize::try_from(len).map_err(|_| corrupt("a negative block length"))?;
-        self.take(len)
-    }
-
-    fn length(&mut self) -> Result<i32, DecompressError> {
-        let bytes = self.take(size_of::<i32>())?;
-        bytes
-            .try_into()
-            .map(i32::from_be_bytes)
-            .map_err(|_| corrupt("a block without length"))
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8], DecompressError> {
