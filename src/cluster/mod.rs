@@ -19,7 +19,9 @@
     )
 )]
 
+pub mod controller;
 pub mod decide;
+pub mod identity;
 pub mod image;
 pub mod metadata_log;
 pub mod records;

@@ -15,7 +15,9 @@ use crate::cluster::records::MetadataRecord;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};
-pub use startup::{NodeRegistration, bootstrap_records, shutdown_records, startup_records};
+pub use startup::{
+    METADATA_VERSIONS, NodeRegistration, bootstrap_records, shutdown_records, startup_records,
+};
 
 /// Most records of one operation, which stand in one batch and so count all or not at all
 /// (`QuorumController.MAX_RECORDS_PER_USER_OP`).

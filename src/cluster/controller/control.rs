@@ -1,0 +1,151 @@
+//! How shards ask the controller.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::base::error_code::ErrorCode;
+use crate::cluster::decide::ProducerIdBlock;
+use crate::cluster::metadata_log::MetadataLogError;
+use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
+use crate::io::{self, InboxSender};
+use crate::wire::messages::create_topics::{CreateTopicsRequest, CreateTopicsResponse};
+use crate::wire::messages::delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+
+/// How long an asker waits before it tries a full inbox again.
+const INBOX_RETRY: Duration = Duration::from_millis(1);
+
+/// Why the controller did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ControlError {
+    /// The metadata log could not take the change.
+    #[error("the metadata log cannot be written: {0}")]
+    Storage(String),
+    /// The change does not fit one batch of the metadata log.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Every producer id there is has been given out.
+    #[error("there are no producer ids left")]
+    NoProducerIds,
+    /// The broker is stopping.
+    #[error("the broker is stopping")]
+    Stopped,
+}
+
+impl ControlError {
+    /// Kafka's code.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Storage(_) => ErrorCode::KAFKA_STORAGE_ERROR,
+            Self::TooLarge(_) => ErrorCode::POLICY_VIOLATION,
+            Self::NoProducerIds => ErrorCode::UNKNOWN_SERVER_ERROR,
+            Self::Stopped => ErrorCode::NOT_CONTROLLER,
+        }
+    }
+}
+
+impl From<&MetadataLogError> for ControlError {
+    fn from(fault: &MetadataLogError) -> Self {
+        match fault {
+            MetadataLogError::TooLarge { .. } | MetadataLogError::Encode(_) => {
+                Self::TooLarge(fault.to_string())
+            }
+            _ => Self::Storage(fault.to_string()),
+        }
+    }
+}
+
+type Answer<T> = Result<T, ControlError>;
+
+/// What the controller is asked.
+pub(super) enum ControlRequest {
+    CreateTopics {
+        request: CreateTopicsRequest,
+        reply: ReplySender<Answer<CreateTopicsResponse>>,
+    },
+    DeleteTopics {
+        request: DeleteTopicsRequest,
+        version: i16,
+        reply: ReplySender<Answer<DeleteTopicsResponse>>,
+    },
+    AllocateProducerIds {
+        reply: ReplySender<Answer<ProducerIdBlock>>,
+    },
+    Stop {
+        reply: ReplySender<()>,
+    },
+}
+
+/// The way to the controller; cheap to clone, may go to any thread.
+#[derive(Clone)]
+pub struct ControlHandle {
+    requests: InboxSender<ControlRequest>,
+}
+
+impl std::fmt::Debug for ControlHandle {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ControlHandle").finish_non_exhaustive()
+    }
+}
+
+impl ControlHandle {
+    pub(super) fn new(requests: InboxSender<ControlRequest>) -> Self {
+        Self { requests }
+    }
+
+    /// Creates topics. Answered when their partitions can be used.
+    pub async fn create_topics(
+        &self,
+        request: CreateTopicsRequest,
+    ) -> Answer<CreateTopicsResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::CreateTopics { request, reply };
+        self.ask(request, answer).await?
+    }
+
+    /// Deletes topics, by the rules of this version of the request. Answered when no shard serves
+    /// them any more.
+    pub async fn delete_topics(
+        &self,
+        request: DeleteTopicsRequest,
+        version: i16,
+    ) -> Answer<DeleteTopicsResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::DeleteTopics {
+            request,
+            version,
+            reply,
+        };
+        self.ask(request, answer).await?
+    }
+
+    /// A block of producer ids that nobody else will ever get.
+    pub async fn allocate_producer_ids(&self) -> Answer<ProducerIdBlock> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::AllocateProducerIds { reply };
+        self.ask(request, answer).await?
+    }
+
+    /// Stops the controller; done when its log is closed. What is asked afterwards is refused.
+    pub async fn stop(&self) {
+        let (reply, answer) = reply_slot();
+        // Stopped already is as good.
+        let _ = self.ask(ControlRequest::Stop { reply }, answer).await;
+    }
+
+    async fn ask<T: Send>(
+        &self,
+        mut request: ControlRequest,
+        answer: ReplyReceiver<T>,
+    ) -> Answer<T> {
+        while let Err(returned) = self.requests.try_send(request) {
+            if self.requests.is_closed() {
+                return Err(ControlError::Stopped);
+            }
+            request = returned;
+            io::sleep(INBOX_RETRY).await;
+        }
+        answer.await.ok_or(ControlError::Stopped)
+    }
+}

@@ -1,0 +1,173 @@
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::*;
+use crate::base::error_code::ErrorCode;
+use crate::base::ids::{BrokerId, LeaderEpoch, PartitionIndex, TopicId};
+use crate::io::sim::{Fault, FaultEffect, OperationKind, SimDisk, SimDiskOptions, SimRuntime};
+use crate::io::{TaskClass, directory, spawn};
+use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
+use crate::wire::messages::delete_topics::DeleteTopicsRequest;
+
+fn config() -> Arc<BrokerConfig> {
+    Arc::new(BrokerConfig {
+        node_id: BrokerId(1),
+        log_dir: PathBuf::from("/data"),
+        num_partitions: 2,
+        ..BrokerConfig::default()
+    })
+}
+
+fn disk() -> SimDisk {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    let made = SimRuntime::new(&disk, 1).block_on(directory::create_all("/data".as_ref()));
+    made.unwrap().unwrap();
+    disk
+}
+
+type Seen = Rc<RefCell<Vec<Arc<Image>>>>;
+
+/// One life: a controller that serves, and a client that asks it.
+fn live<T: 'static>(
+    disk: &SimDisk,
+    seed: u64,
+    client: impl AsyncFnOnce(ControlHandle, Seen) -> T,
+) -> T {
+    let life = async {
+        let opened = Controller::open(config(), seed, TimestampMs(1)).await;
+        let controller = opened.unwrap_or_else(|fault| panic!("{fault}"));
+        let seen: Seen = Rc::new(RefCell::new(vec![controller.image()]));
+        let log = Rc::clone(&seen);
+        let publish: Publish = Box::new(move |image| {
+            log.borrow_mut().push(image);
+            Box::pin(async {})
+        });
+        let handle = controller.handle();
+        let served = spawn(TaskClass::Background, controller.serve(publish));
+        let outcome = client(handle.clone(), seen).await;
+        handle.stop().await;
+        let _ = served.await;
+        outcome
+    };
+    SimRuntime::new(disk, seed).block_on(life).unwrap()
+}
+
+fn topics(names: &[&str]) -> CreateTopicsRequest {
+    let topic = |name: &&str| CreatableTopic {
+        name: (*name).to_owned(),
+        num_partitions: -1,
+        replication_factor: -1,
+        ..CreatableTopic::default()
+    };
+    CreateTopicsRequest {
+        topics: names.iter().map(topic).collect(),
+        ..CreateTopicsRequest::default()
+    }
+}
+
+fn id_of(image: &Image, name: &str) -> TopicId {
+    image.topics().by_name(name).unwrap().id
+}
+
+#[test]
+fn topics_survive_a_restart_with_their_ids_and_get_a_new_leader_epoch() {
+    let disk = disk();
+    let created = live(&disk, 1, async |control, seen| {
+        let response = control.create_topics(topics(&["a", "b"])).await.unwrap();
+        assert!(
+            response
+                .topics
+                .iter()
+                .all(|topic| topic.error_code.is_none())
+        );
+        // Shards had the topics before the client had its answer.
+        let image = seen.borrow().last().unwrap().clone();
+        assert_eq!(id_of(&image, "a"), response.topics[0].topic_id);
+        image
+    });
+    live(&disk, 2, async |control, seen| {
+        let first = seen.borrow()[0].clone();
+        assert_eq!(first.cluster_id(), created.cluster_id());
+        assert_eq!(id_of(&first, "a"), id_of(&created, "a"));
+        let topic = first.topics().by_name("b").unwrap();
+        let partition = topic.partition(PartitionIndex(1)).unwrap();
+        assert_eq!(partition.leader_epoch, LeaderEpoch(1));
+        let again = control.create_topics(topics(&["a"])).await.unwrap();
+        assert_eq!(again.topics[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
+        let request = DeleteTopicsRequest {
+            topic_names: vec!["a".into()],
+            ..DeleteTopicsRequest::default()
+        };
+        let deleted = control.delete_topics(request, 5).await.unwrap();
+        assert!(deleted.responses[0].error_code.is_none());
+        let again = control.create_topics(topics(&["a"])).await.unwrap();
+        assert_ne!(again.topics[0].topic_id, id_of(&created, "a"));
+    });
+    live(&disk, 3, async |_, seen| {
+        let first = seen.borrow()[0].clone();
+        assert_ne!(id_of(&first, "a"), id_of(&created, "a"));
+        assert_eq!(id_of(&first, "b"), id_of(&created, "b"));
+    });
+}
+
+#[test]
+fn each_start_is_a_registration_of_its_own() {
+    let disk = disk();
+    let register = |seed| {
+        live(&disk, seed, async |_, seen| {
+            let image = seen.borrow()[0].clone();
+            image.broker(BrokerId(1)).unwrap().clone()
+        })
+    };
+    let (first, second) = (register(1), register(2));
+    assert!(!first.fenced && !second.fenced);
+    assert_ne!(first.incarnation_id, second.incarnation_id);
+    assert!(first.epoch < second.epoch);
+    assert_eq!(first.directories, second.directories);
+}
+
+#[test]
+fn producer_ids_are_never_given_out_twice() {
+    let disk = disk();
+    let mut next = 0;
+    for seed in 1..4 {
+        let blocks = live(&disk, seed, async |control, _| {
+            let first = control.allocate_producer_ids().await.unwrap();
+            (first, control.allocate_producer_ids().await.unwrap())
+        });
+        for block in [blocks.0, blocks.1] {
+            assert_eq!(block.first.0, next);
+            next += block.len;
+        }
+    }
+}
+
+#[test]
+fn a_change_that_is_not_durable_is_refused_and_shown_to_nobody() {
+    let disk = disk();
+    live(&disk, 1, async |control, seen| {
+        disk.arm(Fault {
+            kind: OperationKind::Write,
+            path_part: ".log".into(),
+            skip: 0,
+            count: 1,
+            effect: FaultEffect::Enospc,
+        });
+        let refused = control.create_topics(topics(&["a"])).await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::KAFKA_STORAGE_ERROR);
+        assert_eq!(seen.borrow().len(), 1);
+        let later = control.create_topics(topics(&["a"])).await.unwrap();
+        assert!(later.topics[0].error_code.is_none());
+    });
+}
+
+#[test]
+fn a_stopped_controller_refuses() {
+    let disk = disk();
+    let refused = live(&disk, 1, async |control, _| {
+        control.stop().await;
+        control.create_topics(topics(&["a"])).await.unwrap_err()
+    });
+    assert_eq!(refused, ControlError::Stopped);
+}

@@ -1,0 +1,325 @@
+//! The controller: the one writer of the metadata log. Runs on the control executor.
+//!
+//! A request is decided purely, its records are appended durably, the image moves on, every shard
+//! gets the new image and hosts or drops what it owns, and then the answer leaves. Requests are
+//! taken one by one, in the order of their arrival.
+//!
+//! Before anything is served, a start has registered the broker and raised the leader epoch of
+//! every partition that it leads ([`Controller::open`]).
+
+mod control;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::decide::{
+    self, CreateTopicsContext, Decision, METADATA_VERSIONS, NodeRegistration,
+    RECORDS_PER_OPERATION_MAX,
+};
+use super::identity::{self, IdentityError};
+use super::image::{Image, METADATA_VERSION};
+use super::metadata_log::{
+    ControllerEndpoint, MetadataLog, MetadataLogError, MetadataLogOptions, Opened,
+    SEGMENT_BYTES_MAX,
+};
+use super::records::{AbortTransactionRecord, BrokerEndpoint, MetadataRecord};
+use crate::base::config::BrokerConfig;
+use crate::base::ids::{BrokerEpoch, Uuid};
+use crate::base::random::Random;
+use crate::base::time::TimestampMs;
+use crate::io::{self, Inbox, inbox::inbox};
+
+pub use control::{ControlError, ControlHandle};
+
+use control::ControlRequest;
+
+/// Requests that may wait for the controller.
+pub const CONTROL_INBOX_LEN_MAX: usize = 1_024;
+
+/// Brings every shard to an image; done when owners have opened or dropped their logs.
+pub type Publish = Box<dyn Fn(Arc<Image>) -> Pin<Box<dyn Future<Output = ()>>>>;
+
+/// Why the controller does not start.
+#[derive(Debug, Error)]
+pub enum ControllerError {
+    /// The data folder belongs to somebody else, or does not say to whom.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The metadata log cannot be carried on.
+    #[error(transparent)]
+    Log(#[from] MetadataLogError),
+}
+
+/// The metadata log's leader.
+pub struct Controller {
+    log: MetadataLog,
+    image: Arc<Image>,
+    config: Arc<BrokerConfig>,
+    random: Random,
+    directory_id: Uuid,
+    handle: ControlHandle,
+    requests: Inbox<ControlRequest>,
+}
+
+impl Controller {
+    /// Reads who this node is and what the cluster is, begins a new epoch, registers the broker
+    /// and elects it anew in its partitions, all durably. `random_seed` comes from the system's
+    /// entropy: ids are drawn from it.
+    pub async fn open(
+        config: Arc<BrokerConfig>,
+        random_seed: u64,
+        now: TimestampMs,
+    ) -> Result<Self, ControllerError> {
+        let mut random = Random::new(random_seed);
+        let identity =
+            identity::load_or_create(&config.log_dir, config.node_id, &mut random).await?;
+        let options = MetadataLogOptions {
+            log_dir: config.log_dir.clone(),
+            cluster_id: identity.cluster_id,
+            node_id: identity.node_id,
+            directory_id: identity.directory_id,
+            controller: controller_endpoint(&config),
+            segment_bytes_max: SEGMENT_BYTES_MAX,
+        };
+        let opened = MetadataLog::open(&options, now).await?;
+        if opened.torn_bytes > 0 {
+            tracing::warn!(
+                "cut {} bytes of an append that had not ended from the metadata log",
+                opened.torn_bytes
+            );
+        }
+        let Opened {
+            log,
+            image,
+            bootstrap,
+            abort_transaction,
+            ..
+        } = opened;
+        let (handle, requests) = inbox(CONTROL_INBOX_LEN_MAX);
+        let mut controller = Self {
+            log,
+            image: Arc::new(image),
+            random,
+            directory_id: identity.directory_id,
+            handle: ControlHandle::new(handle),
+            requests,
+            config,
+        };
+        controller.begin(bootstrap, abort_transaction, now).await?;
+        Ok(controller)
+    }
+
+    /// The records of a start.
+    async fn begin(
+        &mut self,
+        bootstrap: Vec<MetadataRecord>,
+        abort_transaction: bool,
+        now: TimestampMs,
+    ) -> Result<(), MetadataLogError> {
+        if abort_transaction {
+            let reason = Some("Aborting the metadata transaction that was left open".to_owned());
+            let abort = MetadataRecord::AbortTransaction(AbortTransactionRecord { reason });
+            self.commit(&[abort], now).await?;
+        }
+        if !self.image.features().contains_key(METADATA_VERSION) {
+            let bootstrap = if bootstrap.is_empty() {
+                decide::bootstrap_records()
+            } else {
+                bootstrap
+            };
+            self.commit(&bootstrap, now).await?;
+        }
+        check_level(&self.image)?;
+        let node = NodeRegistration {
+            node_id: self.config.node_id,
+            incarnation_id: self.random.next_uuid(),
+            directory_id: self.directory_id,
+            end_points: end_points(&self.config),
+            rack: self.config.rack.clone(),
+        };
+        let records = decide::startup_records(&self.image, &node, self.log.next_offset());
+        for records in records.chunks(RECORDS_PER_OPERATION_MAX) {
+            self.commit(records, now).await?;
+        }
+        Ok(())
+    }
+
+    /// The metadata now.
+    #[must_use]
+    pub fn image(&self) -> Arc<Image> {
+        Arc::clone(&self.image)
+    }
+
+    /// For asking the controller, from any thread.
+    #[must_use]
+    pub fn handle(&self) -> ControlHandle {
+        self.handle.clone()
+    }
+
+    /// `directory.id` of the log directory.
+    #[must_use]
+    pub fn directory_id(&self) -> Uuid {
+        self.directory_id
+    }
+
+    /// Epoch of this start's registration.
+    #[must_use]
+    pub fn broker_epoch(&self) -> BrokerEpoch {
+        let broker = self.image.broker(self.config.node_id);
+        broker.map_or(BrokerEpoch(-1), |broker| broker.epoch)
+    }
+
+    /// Answers requests until told to stop, then fences the broker and closes the log. The error
+    /// means that the last records of the stop are not durable; what was acknowledged is.
+    pub async fn serve(mut self, publish: Publish) -> Result<(), MetadataLogError> {
+        let mut batch = Vec::new();
+        while self.requests.receive_batch(&mut batch).await {
+            for request in batch.drain(..) {
+                if let Some(stopped) = self.answer(request, &publish).await {
+                    let outcome = self.close().await;
+                    stopped.send(());
+                    return outcome;
+                }
+            }
+        }
+        self.close().await
+    }
+
+    /// Answers one request; for a stop, gives back whom to tell when it is done.
+    async fn answer(
+        &mut self,
+        request: ControlRequest,
+        publish: &Publish,
+    ) -> Option<crate::io::reply::ReplySender<()>> {
+        match request {
+            ControlRequest::CreateTopics { request, reply } => {
+                let context = CreateTopicsContext {
+                    broker_texts: &self.config.texts,
+                    num_partitions: self.config.num_partitions,
+                    replication_factor: self.config.default_replication_factor,
+                };
+                let decision =
+                    decide::create_topics(&self.image, &request, context, &mut self.random);
+                reply.send(self.carry_out(decision, publish).await);
+            }
+            ControlRequest::DeleteTopics {
+                request,
+                version,
+                reply,
+            } => {
+                let is_enabled = self.config.delete_topics;
+                let decision = decide::delete_topics(&self.image, &request, version, is_enabled);
+                reply.send(self.carry_out(decision, publish).await);
+            }
+            ControlRequest::AllocateProducerIds { reply } => {
+                let (node, epoch) = (self.config.node_id, self.broker_epoch());
+                let answer = match decide::next_producer_id_block(&self.image, node, epoch) {
+                    Some(decision) => self.carry_out(decision, publish).await,
+                    None => Err(ControlError::NoProducerIds),
+                };
+                reply.send(answer);
+            }
+            ControlRequest::Stop { reply } => return Some(reply),
+        }
+        None
+    }
+
+    /// Makes a decision so: durably, then on every shard.
+    async fn carry_out<R>(
+        &mut self,
+        decision: Decision<R>,
+        publish: &Publish,
+    ) -> Result<R, ControlError> {
+        if decision.records.is_empty() {
+            return Ok(decision.response);
+        }
+        match self.commit(&decision.records, io::wall_clock()).await {
+            Ok(()) => {
+                publish(self.image()).await;
+                Ok(decision.response)
+            }
+            Err(fault) => {
+                tracing::error!("a metadata change is refused: {fault}");
+                Err(ControlError::from(&fault))
+            }
+        }
+    }
+
+    /// Appends one batch durably and moves the image on. Records that do not fit the image, which
+    /// would be a fault of the decision, are found before they are written.
+    async fn commit(
+        &mut self,
+        records: &[MetadataRecord],
+        now: TimestampMs,
+    ) -> Result<(), MetadataLogError> {
+        let mut image = Image::clone(&self.image);
+        for (record, place) in records.iter().zip(0..) {
+            let offset = self.log.next_offset().plus(place);
+            image
+                .apply(record)
+                .map_err(|source| MetadataLogError::Image { offset, source })?;
+        }
+        self.log.append(records, now).await?;
+        image.advance_to(self.log.next_offset(), self.log.epoch());
+        self.image = Arc::new(image);
+        Ok(())
+    }
+
+    async fn close(mut self) -> Result<(), MetadataLogError> {
+        let records = decide::shutdown_records(&self.image, self.config.node_id);
+        self.commit(&records, io::wall_clock()).await?;
+        self.log.close().await
+    }
+}
+
+/// The endpoints that clients are told.
+fn end_points(config: &BrokerConfig) -> Vec<BrokerEndpoint> {
+    (config.listeners.clients.iter())
+        .map(|listener| BrokerEndpoint {
+            name: listener.name.clone(),
+            host: listener.advertised_host.clone(),
+            port: listener.advertised_port,
+            security_protocol: 0,
+        })
+        .collect()
+}
+
+/// Where Kafka's controller would be reached: the settings' controller listener, or that of
+/// Kafka's sample settings.
+fn controller_endpoint(config: &BrokerConfig) -> ControllerEndpoint {
+    let sample = ControllerEndpoint::default();
+    let Some(listener) = config.listeners.controller.first() else {
+        return sample;
+    };
+    let host = [&listener.advertised_host, &listener.host]
+        .into_iter()
+        .find(|host| !host.is_empty());
+    ControllerEndpoint {
+        name: listener.name.clone(),
+        host: host.cloned().unwrap_or(sample.host),
+        port: match listener.advertised_port {
+            0 => sample.port,
+            port => port,
+        },
+    }
+}
+
+/// Whether the log's records are all of kinds and versions that are known here.
+fn check_level(image: &Image) -> Result<(), MetadataLogError> {
+    let (min, max) = METADATA_VERSIONS;
+    match image.features().get(METADATA_VERSION) {
+        Some(level) if (min..=max).contains(level) => Ok(()),
+        level => Err(MetadataLogError::Feature {
+            name: METADATA_VERSION.to_owned(),
+            level: level.copied().unwrap_or_default(),
+            min,
+            max,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod controller_test;
