@@ -94,15 +94,19 @@ macro_rules! message {
                 reader: &mut $crate::wire::primitives::Reader,
                 version: $crate::wire::primitives::Version,
             ) -> Result<Self, $crate::wire::primitives::DecodeError> {
-                let mut value = Self::default();
-                $(
-                    let tag: Option<u32> = $crate::wire::schema::option!($($tag)?);
-                    if tag.is_none() && ($carried).contains(&version.number) {
-                        value.$field = $crate::wire::schema::read_field!(
-                            reader, version, $type $(, $nullable)?
-                        )?;
-                    }
-                )*
+                // Fields are read in the order in which they are written here.
+                let mut value = Self {$(
+                    $field: {
+                        let tag: Option<u32> = $crate::wire::schema::option!($($tag)?);
+                        if tag.is_none() && ($carried).contains(&version.number) {
+                            $crate::wire::schema::read_field!(
+                                reader, version, $type $(, $nullable)?
+                            )?
+                        } else {
+                            $crate::wire::schema::default_value!($($default)?)
+                        }
+                    },
+                )*};
                 if version.flexible {
                     reader.tagged_fields(|reader, tag| {
                         $(

@@ -11,6 +11,8 @@ use super::{ARRAY_LEN_MAX, DecodeError, STRING_BYTES_MAX, decoded_bytes_max};
 #[derive(Debug)]
 pub struct Reader {
     source: Source,
+    /// Bytes of `source` that were read; parts taken out of it are no longer in it.
+    position: usize,
     decoded_bytes_left: usize,
 }
 
@@ -25,6 +27,7 @@ impl From<Bytes> for Reader {
         let decoded_bytes_left = decoded_bytes_max(bytes.len());
         Self {
             source: Source::Shared(bytes),
+            position: 0,
             decoded_bytes_left,
         }
     }
@@ -35,6 +38,7 @@ impl From<BytesMut> for Reader {
         let decoded_bytes_left = decoded_bytes_max(bytes.len());
         Self {
             source: Source::Owned(bytes),
+            position: 0,
             decoded_bytes_left,
         }
     }
@@ -48,11 +52,13 @@ impl Reader {
 
     /// What has not been read yet.
     #[must_use]
+    #[inline]
     pub fn rest(&self) -> &[u8] {
-        match &self.source {
+        let bytes: &[u8] = match &self.source {
             Source::Shared(bytes) => bytes,
             Source::Owned(bytes) => bytes,
-        }
+        };
+        bytes.get(self.position..).unwrap_or_default()
     }
 
     /// Count of bytes not read yet.
@@ -71,14 +77,23 @@ impl Reader {
     }
 
     /// The caller has checked that `len` bytes remain.
+    #[inline]
     fn advance(&mut self, len: usize) {
+        self.position += len;
+    }
+
+    /// The buffer from here on, for a part to be taken off its front.
+    fn source_from_here(&mut self) -> &mut Source {
+        let read = std::mem::take(&mut self.position);
         match &mut self.source {
-            Source::Shared(bytes) => bytes.advance(len),
-            Source::Owned(bytes) => bytes.advance(len),
+            Source::Shared(bytes) => bytes.advance(read),
+            Source::Owned(bytes) => bytes.advance(read),
         }
+        &mut self.source
     }
 
     /// The next `N` bytes, for fixed-size integers.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let found = *self
             .rest()
@@ -89,7 +104,19 @@ impl Reader {
     }
 
     /// An unsigned varint of 32 bits: at most 5 bytes, the last with no bit beyond the 32nd.
+    #[inline]
     pub fn unsigned_varint(&mut self) -> Result<u32, DecodeError> {
+        match self.rest().first() {
+            Some(byte) if *byte < 0x80 => {
+                let value = u32::from(*byte);
+                self.advance(1);
+                Ok(value)
+            }
+            _ => self.long_unsigned_varint(),
+        }
+    }
+
+    fn long_unsigned_varint(&mut self) -> Result<u32, DecodeError> {
         let mut value = 0u32;
         for (place, byte) in self.rest().iter().take(5).enumerate() {
             if place == 4 && *byte > 0x0f {
@@ -147,7 +174,7 @@ impl Reader {
         let Some(len) = self.bytes_length(flexible)? else {
             return Ok(None);
         };
-        Ok(Some(match &mut self.source {
+        Ok(Some(match self.source_from_here() {
             Source::Shared(bytes) => bytes.split_to(len),
             Source::Owned(bytes) => bytes.split_to(len).freeze(),
         }))
@@ -159,7 +186,7 @@ impl Reader {
         let Some(len) = self.bytes_length(flexible)? else {
             return Ok(None);
         };
-        Ok(Some(match &mut self.source {
+        Ok(Some(match self.source_from_here() {
             Source::Shared(bytes) => {
                 let part = bytes.split_to(len);
                 BytesMut::from(part.as_ref())

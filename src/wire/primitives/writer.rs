@@ -1,26 +1,27 @@
 //! Writes primitives into one buffer, and puts large record slices beside it uncopied.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 
 use super::{EncodeError, RecordSlices, SHARED_BYTES_MIN, STRING_BYTES_MAX};
 
-/// The pieces of one message in the making.
+/// One message in the making: its own bytes in one buffer, and the slices that go between them.
 #[derive(Debug, Default)]
 pub struct Writer {
-    /// Finished pieces; the first is kept apart in `head`, since a length may be put into it last.
-    pieces: Vec<Bytes>,
-    head: Option<BytesMut>,
-    tail: BytesMut,
-    /// Bytes in `head` and `pieces`.
-    closed_bytes: usize,
+    bytes: Vec<u8>,
+    /// Slices by reference, each with the length of `bytes` when it was put.
+    shared: Vec<(usize, Bytes)>,
+    /// Bytes in all of `shared`.
+    shared_bytes: usize,
+    /// Within a tagged field, whose size goes before it, slices are copied.
+    is_tagged: bool,
 }
 
 impl Writer {
-    /// A writer whose first buffer has room for `bytes`.
+    /// A writer whose buffer has room for `bytes`.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
-            tail: BytesMut::with_capacity(bytes),
+            bytes: Vec::with_capacity(bytes),
             ..Self::default()
         }
     }
@@ -28,7 +29,7 @@ impl Writer {
     /// Bytes written so far, shared slices included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.closed_bytes + self.tail.len()
+        self.bytes.len() + self.shared_bytes
     }
 
     /// Whether nothing was written.
@@ -38,33 +39,28 @@ impl Writer {
     }
 
     /// Appends bytes by copying.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
-        self.tail.put_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends bytes: by reference from `SHARED_BYTES_MIN` on, else by copying.
     pub fn put_shared(&mut self, bytes: &Bytes) {
-        if bytes.len() < SHARED_BYTES_MIN {
+        if bytes.len() < SHARED_BYTES_MIN || self.is_tagged {
             self.put(bytes);
             return;
         }
-        let written = self.tail.split();
-        self.closed_bytes += written.len() + bytes.len();
-        if self.head.is_none() {
-            self.head = Some(written);
-        } else if !written.is_empty() {
-            self.pieces.push(written.freeze());
-        }
-        self.pieces.push(bytes.clone());
+        self.shared_bytes += bytes.len();
+        self.shared.push((self.bytes.len(), bytes.clone()));
     }
 
     /// Appends an unsigned varint.
-    pub fn put_unsigned_varint(&mut self, mut value: u32) {
-        while value > 0x7f {
-            self.tail.put_u8((value & 0x7f) as u8 | 0x80);
-            value >>= 7;
+    #[inline]
+    pub fn put_unsigned_varint(&mut self, value: u32) {
+        match u8::try_from(value) {
+            Ok(byte) if byte < 0x80 => self.bytes.push(byte),
+            _ => self.put(UnsignedVarint::of(value).as_bytes()),
         }
-        self.tail.put_u8(value as u8);
     }
 
     /// Appends the length of a byte field or the count of an array; `None` for null.
@@ -81,7 +77,7 @@ impl Writer {
             // From -1 to i32::MAX, plus one: within u32.
             self.put_unsigned_varint(number.wrapping_add(1) as u32);
         } else {
-            self.tail.put_i32(number);
+            self.put(&number.to_be_bytes());
         }
         Ok(())
     }
@@ -95,7 +91,7 @@ impl Writer {
         if flexible {
             self.put_unsigned_varint(text.map_or(0, |_| len as u32 + 1));
         } else {
-            self.tail.put_i16(text.map_or(-1, |_| len as i16));
+            self.put(&text.map_or(-1, |_| len as i16).to_be_bytes());
         }
         self.put(text.unwrap_or_default().as_bytes());
         Ok(())
@@ -121,21 +117,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends one tagged field, whose value `write` writes. The value goes through a buffer of
-    /// its own, since its size stands before it; tagged fields are small and rare.
+    /// Appends one tagged field, whose value `write` writes.
     pub fn put_tagged(
         &mut self,
         tag: u32,
         write: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        let mut value = Self::default();
-        write(&mut value)?;
-        let len = value.len();
-        let size = u32::try_from(len).map_err(|_| EncodeError::TooLong(len))?;
         self.put_unsigned_varint(tag);
-        self.put_unsigned_varint(size);
-        for piece in value.into_pieces() {
-            self.put_shared(&piece);
+        let start = self.bytes.len();
+        let was_tagged = std::mem::replace(&mut self.is_tagged, true);
+        let written = write(self);
+        self.is_tagged = was_tagged;
+        written?;
+        let len = self.bytes.len() - start;
+        let size = u32::try_from(len).map_err(|_| EncodeError::TooLong(len))?;
+        // The size stands before the value but is known after it: the value, which is short,
+        // makes room.
+        let size = UnsignedVarint::of(size);
+        self.put(size.as_bytes());
+        if let Some(field) = self.bytes.get_mut(start..) {
+            field.rotate_right(size.as_bytes().len());
         }
         Ok(())
     }
@@ -143,40 +144,77 @@ impl Writer {
     /// What was written, in pieces for one vectored write; none of them empty.
     #[must_use]
     pub fn into_pieces(self) -> Vec<Bytes> {
-        let mut found = Vec::with_capacity(self.pieces.len() + 2);
-        found.extend(self.head.map(BytesMut::freeze));
-        found.extend(self.pieces);
-        found.push(self.tail.freeze());
-        found.retain(|piece| !piece.is_empty());
-        found
+        let mut rest = Bytes::from(self.bytes);
+        let mut pieces = Vec::with_capacity(2 * self.shared.len() + 1);
+        let mut taken = 0;
+        for (end, slice) in self.shared {
+            if end > taken {
+                pieces.push(rest.split_to(end - taken));
+                taken = end;
+            }
+            pieces.push(slice);
+        }
+        if !rest.is_empty() {
+            pieces.push(rest);
+        }
+        pieces
     }
 
     /// What was written, in one buffer; copies when there were shared slices.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
-        let len = self.len();
-        let mut pieces = self.into_pieces();
-        match pieces.len() {
-            0 | 1 => pieces.pop().unwrap_or_default(),
-            _ => {
-                let mut whole = BytesMut::with_capacity(len);
-                for piece in pieces {
-                    whole.put_slice(&piece);
-                }
-                whole.freeze()
-            }
+        if self.shared.is_empty() {
+            return Bytes::from(self.bytes);
         }
+        let mut whole = BytesMut::with_capacity(self.len());
+        for piece in self.into_pieces() {
+            whole.extend_from_slice(&piece);
+        }
+        whole.freeze()
     }
 
-    /// Puts `bytes` over the first ones written; whether there were that many in the first piece.
+    /// Puts `bytes` over the first ones written; whether there were that many before any slice.
     pub(crate) fn replace_start(&mut self, bytes: &[u8]) -> bool {
-        let first = self.head.as_mut().unwrap_or(&mut self.tail);
-        match first.get_mut(..bytes.len()) {
-            Some(start) => {
+        let own_bytes = self.shared.first().map_or(self.bytes.len(), |(at, _)| *at);
+        match self.bytes.get_mut(..bytes.len()) {
+            Some(start) if bytes.len() <= own_bytes => {
                 start.copy_from_slice(bytes);
                 true
             }
-            None => false,
+            _ => false,
         }
+    }
+}
+
+/// Bytes of the longest unsigned varint of 32 bits.
+const VARINT_BYTES_MAX: usize = 5;
+
+/// An unsigned varint as it is written.
+struct UnsignedVarint {
+    bytes: [u8; VARINT_BYTES_MAX],
+    len: usize,
+}
+
+impl UnsignedVarint {
+    fn of(value: u32) -> Self {
+        let mut varint = Self {
+            bytes: [0; VARINT_BYTES_MAX],
+            len: 0,
+        };
+        let mut rest = value;
+        for byte in &mut varint.bytes {
+            varint.len += 1;
+            *byte = (rest & 0x7f) as u8;
+            rest >>= 7;
+            if rest == 0 {
+                break;
+            }
+            *byte |= 0x80;
+        }
+        varint
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
