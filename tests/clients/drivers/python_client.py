@@ -1,0 +1,82 @@
+"""kafka-python as a client under test: does a list of tasks, answers one JSON line each."""
+
+import base64
+import hashlib
+import json
+import sys
+
+import kafka
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+LIMIT = 16 << 20
+
+
+def decode(text):
+    return None if text is None else base64.b64decode(text)
+
+
+def produce(bootstrap, task):
+    codec = None if task["codec"] == "none" else task["codec"]
+    if kafka.__version__ >= "3":
+        options = {"enable_idempotence": task["idempotence"]}
+    else:
+        options = {"buffer_memory": 8 * LIMIT}
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap, compression_type=codec, acks="all", linger_ms=20, retries=5,
+        max_request_size=LIMIT, batch_size=65_536, **options)
+    futures = []
+    with open(task["records"]) as lines:
+        for line in lines:
+            one = json.loads(line)
+            headers = [(name, decode(content)) for name, content in one["h"]]
+            futures.append(producer.send(
+                task["topic"], key=decode(one["k"]), value=decode(one["v"]), headers=headers,
+                partition=one["p"], timestamp_ms=one["t"]))
+    producer.flush(60)
+    acked = []
+    for future in futures:
+        meta = future.get(timeout=60)
+        acked.append([meta.partition, meta.offset])
+    producer.close()
+    return {"acked": acked}
+
+
+def consume(bootstrap, task):
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, enable_auto_commit=False, fetch_max_bytes=LIMIT * 4,
+        max_partition_fetch_bytes=LIMIT, check_crcs=True)
+    partitions = [TopicPartition(task["topic"], index) for index in range(task["partitions"])]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    ends = consumer.end_offsets(partitions)
+    count = 0
+    with open(task["output"], "w") as out:
+        idle = 0
+        while any(consumer.position(one) < ends[one] for one in partitions) and idle < 60:
+            polled = consumer.poll(timeout_ms=500)
+            idle = 0 if polled else idle + 1
+            for record in (record for records in polled.values() for record in records):
+                value = record.value
+                headers = [[name, None if content is None else base64.b64encode(content).decode()]
+                           for name, content in record.headers]
+                key = None if record.key is None else base64.b64encode(record.key).decode()
+                digest = None if value is None else hashlib.sha256(value).hexdigest()
+                out.write(json.dumps({
+                    "p": record.partition, "o": record.offset, "t": record.timestamp, "k": key,
+                    "v": digest, "n": len(value or b""), "h": headers}) + "\n")
+                count += 1
+    consumer.close()
+    return {"count": count}
+
+
+def main():
+    bootstrap, tasks = sys.argv[1], json.load(open(sys.argv[2]))
+    for task in tasks:
+        try:
+            answer = {"produce": produce, "consume": consume}[task["do"]](bootstrap, task)
+        except Exception as error:  # the harness shows it in the cell
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+main()
