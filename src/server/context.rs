@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::node::Node;
 use crate::base::config::BrokerConfig;
+use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::partition::ParkedFetch;
 use crate::shard::FetchSignal;
@@ -64,6 +65,12 @@ impl RequestContext {
     #[must_use]
     pub fn image(&self) -> Arc<Image> {
         self.node.image()
+    }
+
+    /// The way to the controller; cheap to clone.
+    #[must_use]
+    pub fn control(&self) -> &ControlHandle {
+        self.node.control()
     }
 
     /// The broker's settings.

@@ -1,6 +1,6 @@
 //! What the server keeps on each shard: the metadata image, fetch sessions, connections.
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use super::connection::Connection;
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
+use super::serve::listening::Listening;
 use crate::base::config::BrokerConfig;
+use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::io;
 use crate::metrics::ShardMetrics;
@@ -24,10 +26,13 @@ pub struct Node {
     shard: Rc<Shard>,
     config: Arc<BrokerConfig>,
     image: RefCell<Arc<Image>>,
+    control: ControlHandle,
     sessions: RefCell<FetchSessions>,
     connections: Connections,
     metrics: Rc<ShardMetrics>,
     log_limit: LogLimit,
+    stopping: Cell<bool>,
+    listening: RefCell<Listening>,
 }
 
 /// What a node is made from.
@@ -38,6 +43,8 @@ pub struct NodeOptions {
     pub config: Arc<BrokerConfig>,
     /// The metadata at the start.
     pub image: Arc<Image>,
+    /// The way to the controller.
+    pub control: ControlHandle,
     /// Where latencies go.
     pub metrics: Rc<ShardMetrics>,
     /// Fetch sessions that this shard may keep.
@@ -55,10 +62,13 @@ impl Node {
             shard: options.shard,
             config: options.config,
             image: RefCell::new(options.image),
+            control: options.control,
             sessions: RefCell::new(sessions),
             connections: Connections::default(),
             metrics: options.metrics,
             log_limit: LogLimit::new(io::now()),
+            stopping: Cell::new(false),
+            listening: RefCell::default(),
         })
     }
 
@@ -84,6 +94,12 @@ impl Node {
     #[must_use]
     pub fn image_ref(&self) -> Ref<'_, Arc<Image>> {
         self.image.borrow()
+    }
+
+    /// The way to the controller.
+    #[must_use]
+    pub fn control(&self) -> &ControlHandle {
+        &self.control
     }
 
     /// Replaces the metadata.
@@ -112,6 +128,23 @@ impl Node {
     #[must_use]
     pub fn log_limit(&self) -> &LogLimit {
         &self.log_limit
+    }
+
+    /// Keeps the listeners that were opened.
+    pub fn set_listening(&self, listening: Listening) {
+        *self.listening.borrow_mut() = listening;
+    }
+
+    /// Takes no further connection.
+    pub fn stop(&self) {
+        self.stopping.set(true);
+        self.listening.borrow_mut().close();
+    }
+
+    /// Whether the broker is stopping.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.get()
     }
 
     /// The largest frames: `socket.request.max.bytes`, or what the budget can always finish.

@@ -1,12 +1,46 @@
 //! The whole broker behind one handle: what the command line starts, asks and stops.
+//!
+//! ```text
+//! recovery ─▶ metadata log ─▶ shards ─▶ logs open ─▶ ports open ─▶ … ─▶ drain ─▶ logs close
+//!     ─▶ metadata log closes ─▶ clean-shutdown file
+//! ```
 
+mod control;
+mod hosting;
+pub mod listening;
+mod log_settings;
+mod publisher;
+mod shard_thread;
+mod shards;
+
+#[cfg(test)]
+mod broker_test;
+#[cfg(test)]
+mod harness;
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::startup::Prepared;
+use super::node::Node;
+use super::startup::{DirectoryLock, Prepared};
+use crate::cluster::controller::ControlHandle;
+use crate::io::InboxSender;
+use crate::io::inbox::inbox;
 use crate::metrics::MetricsSnapshot;
+use crate::shard::{Shard, ShardMessage};
+use control::{Command, ControlOptions};
+
+/// How long a shard may take to answer with its metrics.
+const METRICS_WAIT: Duration = Duration::from_secs(1);
+/// Commands that may wait for the control thread.
+const COMMANDS_LEN_MAX: usize = 4;
 
 /// Why a broker did not start, or no longer runs.
 #[derive(Debug, Error)]
@@ -29,9 +63,23 @@ pub struct StopReport {
 
 /// A broker that serves. Its shards run on threads of their own; the methods block and are for the
 /// main thread alone.
-#[derive(Debug)]
 pub struct Broker {
     addresses: Vec<SocketAddr>,
+    shards: Vec<InboxSender<ShardMessage>>,
+    commands: InboxSender<Command>,
+    control: JoinHandle<()>,
+    controller: ControlHandle,
+    /// Held until the last thread has ended.
+    _lock: DirectoryLock,
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Broker")
+            .field("addresses", &self.addresses)
+            .field("shards", &self.shards.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Called from any thread when the broker can no longer serve; the text says why.
@@ -42,8 +90,48 @@ impl Broker {
     ///
     /// # Errors
     /// Whatever keeps it from serving; everything that was started has ended then.
-    pub fn start(_prepared: Prepared, _on_failure: OnFailure) -> Result<Self, ServeError> {
-        Err(ServeError::Start("nothing is served yet".to_owned()))
+    pub fn start(prepared: Prepared, on_failure: OnFailure) -> Result<Self, ServeError> {
+        let Prepared {
+            config,
+            budgets,
+            cpus,
+            lock,
+            ..
+        } = prepared;
+        let addresses = addresses(&config)?;
+        let options = ControlOptions {
+            config: Arc::new(config),
+            budgets,
+            cpus,
+            random_seed: entropy(),
+        };
+        let (commands, orders) = inbox(COMMANDS_LEN_MAX);
+        let (ready, is_ready) = channel();
+        let builder = std::thread::Builder::new().name("control".to_owned());
+        let run = move || {
+            if control::run(options, orders, &ready) {
+                on_failure("the control thread has ended".to_owned());
+            }
+        };
+        let control = builder
+            .spawn(run)
+            .map_err(|error| ServeError::Start(format!("cannot start a thread: {error}")))?;
+        let served = is_ready.recv();
+        let served = served.unwrap_or_else(|_| Err("the control thread has ended".to_owned()));
+        match served {
+            Ok(serving) => Ok(Self {
+                addresses,
+                shards: serving.shards,
+                commands,
+                control,
+                controller: serving.control,
+                _lock: lock,
+            }),
+            Err(reason) => {
+                let _ = control.join();
+                Err(ServeError::Start(reason))
+            }
+        }
     }
 
     /// The addresses that were bound, in the order of the listeners.
@@ -52,19 +140,71 @@ impl Broker {
         &self.addresses
     }
 
-    /// Asks every shard for its metrics and adds them up.
+    /// The way to the controller.
+    #[must_use]
+    pub fn controller(&self) -> &ControlHandle {
+        &self.controller
+    }
+
+    /// Asks every shard for its metrics and adds them up. A shard that does not answer within a
+    /// second is left out.
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
-        MetricsSnapshot::default()
+        let (answer, answers) = channel();
+        let mut asked = 0;
+        for shard in &self.shards {
+            let answer = answer.clone();
+            let ask = move |shard: &std::rc::Rc<Shard>| {
+                if let Some(node) = shard.attachment::<Node>() {
+                    let _ = answer.send(node.metrics().snapshot());
+                }
+            };
+            if shard.try_send(ShardMessage::Run(Box::new(ask))).is_ok() {
+                asked += 1;
+            }
+        }
+        drop(answer);
+        let mut sum = MetricsSnapshot::default();
+        for _ in 0..asked {
+            let Ok(snapshot) = answers.recv_timeout(METRICS_WAIT) else {
+                break;
+            };
+            sum.merge(&snapshot);
+        }
+        sum
     }
 
     /// Stops taking requests, answers what is in flight, writes back, closes.
     #[must_use]
     pub fn stop(self) -> StopReport {
+        let started = Instant::now();
+        let metrics = self.metrics();
+        let (answer, answers) = channel();
+        let told = self.commands.try_send(Command::Stop(answer)).is_ok();
+        let is_clean = told && answers.recv().unwrap_or(false);
+        let has_ended = self.control.join().is_ok();
         StopReport {
-            is_clean: false,
-            duration: Duration::ZERO,
-            metrics: MetricsSnapshot::default(),
+            is_clean: is_clean && has_ended,
+            duration: started.elapsed(),
+            metrics,
         }
     }
+}
+
+fn addresses(config: &crate::base::config::BrokerConfig) -> Result<Vec<SocketAddr>, ServeError> {
+    let listeners = config.listeners.clients.iter();
+    listeners
+        .map(|listener| {
+            let ip = listener.host.parse();
+            let ip = ip.map_err(|error| {
+                ServeError::Start(format!("listener {}: {error}", listener.name))
+            })?;
+            Ok(SocketAddr::new(ip, listener.port))
+        })
+        .collect()
+}
+
+/// 64 bits that no other start gets; the standard library draws hash keys from the system.
+fn entropy() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }

@@ -30,6 +30,7 @@ pub use pipeline::{Answer, InFlight, Outcome, Pipeline, Progress, REQUESTS_IN_FL
 
 use super::context::{ListenerInfo, RequestContext};
 use super::node::Node;
+use super::serve::listening::ConnectionPermit;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpStream};
 use crate::metrics::Counter;
@@ -41,6 +42,8 @@ pub struct Connection {
     stream: TcpStream,
     pipeline: Pipeline,
     activity: Activity,
+    /// Counts the connection while it lives.
+    _permit: ConnectionPermit,
 }
 
 /// When something last came, for whoever closes what stands still.
@@ -93,8 +96,12 @@ impl Activity {
 
 impl Connection {
     /// Serves a connection that was accepted; returns at once.
-    pub fn open(node: &Rc<Node>, listener: Rc<ListenerInfo>, accepted: (TcpStream, SocketAddr)) {
-        let (stream, peer) = accepted;
+    pub fn open(
+        node: &Rc<Node>,
+        listener: Rc<ListenerInfo>,
+        (stream, peer): (TcpStream, SocketAddr),
+        permit: ConnectionPermit,
+    ) {
         let context = Rc::new(RequestContext::new(Rc::clone(node), listener, peer));
         let connection = Rc::new(Self {
             node: Rc::clone(node),
@@ -102,6 +109,7 @@ impl Connection {
             stream,
             pipeline: Pipeline::default(),
             activity: Activity::default(),
+            _permit: permit,
         });
         connection.activity.note(io::now(), 0);
         node.metrics().add(Counter::ConnectionsOpened, 1);

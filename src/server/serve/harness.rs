@@ -1,0 +1,255 @@
+//! Whole brokers in this process, on real rings, sockets and files: for tests of the paths that
+//! clients take.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use super::Broker;
+use crate::base::config::{BrokerConfig, Budgets, Listener};
+use crate::base::error_code::ErrorCode;
+use crate::base::ids::{BrokerId, CorrelationId, Uuid};
+use crate::base::limits::MIB;
+use crate::io::{Runtime, RuntimeOptions};
+use crate::server::startup::{DirectoryLock, Prepared};
+use crate::wire::api;
+use crate::wire::codec::Message;
+use crate::wire::frame::encode_request;
+use crate::wire::header::decode_response_header;
+use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
+use crate::wire::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
+use crate::wire::primitives::Reader;
+
+/// What a harness is started with.
+#[derive(Clone, Debug)]
+pub struct HarnessOptions {
+    pub shards: usize,
+    pub requests_bytes: u64,
+    pub request_bytes_max: usize,
+    pub fetch_sessions_max: usize,
+}
+
+impl Default for HarnessOptions {
+    fn default() -> Self {
+        Self {
+            shards: 1,
+            requests_bytes: 256 * MIB as u64,
+            request_bytes_max: 100 * MIB,
+            fetch_sessions_max: 1_000,
+        }
+    }
+}
+
+/// A whole broker in a folder of its own.
+pub struct Harness {
+    pub address: SocketAddr,
+    broker: Option<Broker>,
+    runtime: Runtime,
+    folder: tempfile::TempDir,
+}
+
+pub const NODE: BrokerId = BrokerId(1);
+
+impl Harness {
+    pub fn start(options: HarnessOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (broker, address) = start(folder.path(), &options);
+        Self {
+            address,
+            broker: Some(broker),
+            runtime: Runtime::start(RuntimeOptions::for_tests()).unwrap(),
+            folder,
+        }
+    }
+
+    /// Stops in order and starts again on the same folder.
+    pub fn restart(&mut self, options: &HarnessOptions) {
+        let report = self.broker.take().unwrap().stop();
+        assert!(
+            report.is_clean && report.duration < Duration::from_secs(2),
+            "{report:?}"
+        );
+        let (broker, address) = start(self.folder.path(), options);
+        (self.broker, self.address) = (Some(broker), address);
+    }
+
+    /// Creates a topic; answers its id.
+    pub fn create_topic(&mut self, name: &str, partitions: i32) -> Uuid {
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: name.to_owned(),
+                num_partitions: partitions,
+                replication_factor: 1,
+                ..CreatableTopic::default()
+            }],
+            timeout_ms: 10_000,
+            ..CreateTopicsRequest::default()
+        };
+        let control = self.broker.as_ref().unwrap().controller().clone();
+        let created = self
+            .runtime
+            .block_on(control.create_topics(request))
+            .unwrap();
+        assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
+        created.topics[0].topic_id
+    }
+
+    /// Deletes a topic.
+    pub fn delete_topic(&mut self, topic_id: Uuid) {
+        let request = DeleteTopicsRequest {
+            topics: vec![DeleteTopicState {
+                name: None,
+                topic_id,
+            }],
+            timeout_ms: 10_000,
+            ..DeleteTopicsRequest::default()
+        };
+        let control = self.broker.as_ref().unwrap().controller().clone();
+        let deleted = self
+            .runtime
+            .block_on(control.delete_topics(request, 6))
+            .unwrap();
+        assert_eq!(
+            deleted.responses[0].error_code,
+            ErrorCode::NONE,
+            "{deleted:?}"
+        );
+    }
+
+    pub fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        Client { stream, next: 0 }
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        let Some(broker) = self.broker.take() else {
+            return;
+        };
+        let report = broker.stop();
+        if !std::thread::panicking() {
+            assert!(report.is_clean, "{report:?}");
+        }
+    }
+}
+
+fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let mut config = BrokerConfig {
+        node_id: NODE,
+        log_dir: folder.to_owned(),
+        socket_request_bytes_max: options.request_bytes_max,
+        fetch_sessions_max: options.fetch_sessions_max,
+        ..BrokerConfig::default()
+    };
+    config.listeners.clients.push(Listener {
+        name: "PLAINTEXT".to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port: address.port(),
+        advertised_host: "localhost".to_owned(),
+        advertised_port: address.port(),
+    });
+    let prepared = Prepared {
+        config,
+        budgets: Budgets {
+            memory_bytes: 1024 * MIB as u64,
+            cache_bytes: 256 * MIB as u64,
+            requests_bytes: options.requests_bytes,
+            journal_bytes: 64 * MIB as u64,
+            disk_reserve_bytes: 0,
+        },
+        cpus: vec![None; options.shards],
+        lock: DirectoryLock::take(folder).unwrap(),
+        warnings: Vec::new(),
+    };
+    let broker = Broker::start(prepared, Box::new(|reason| eprintln!("{reason}"))).unwrap();
+    (broker, address)
+}
+
+/// A client that knows what it sends.
+pub struct Client {
+    pub stream: TcpStream,
+    next: i32,
+}
+
+impl Client {
+    /// Sends a request without waiting; answers its correlation id.
+    pub fn send<M: Message>(&mut self, request: &M, version: i16) -> i32 {
+        let bytes = self.encode(request, version);
+        self.stream.write_all(&bytes).unwrap();
+        self.next
+    }
+
+    pub fn encode<M: Message>(&mut self, request: &M, version: i16) -> Vec<u8> {
+        self.next += 1;
+        let pieces =
+            encode_request(request, version, CorrelationId(self.next), Some("test")).unwrap();
+        pieces.concat()
+    }
+
+    /// The next response; its correlation id and body.
+    pub fn receive<M: Message>(&mut self, version: i16) -> (i32, M) {
+        let (mut reader, correlation_id) = self.receive_header::<M>(version);
+        (correlation_id, M::decode(&mut reader, version).unwrap())
+    }
+
+    fn receive_header<M: Message>(&mut self, version: i16) -> (Reader, i32) {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).expect("an answer");
+        let mut body = vec![0; u32::from_be_bytes(length) as usize];
+        self.stream.read_exact(&mut body).expect("the whole answer");
+        let mut reader = Reader::new(Bytes::from(body));
+        let api = api::find(M::API_KEY).unwrap();
+        let correlation_id = decode_response_header(&mut reader, api, version).unwrap();
+        (reader, correlation_id.0)
+    }
+
+    pub fn ask<Q: Message, R: Message>(&mut self, request: &Q, version: i16) -> R {
+        let sent = self.send(request, version);
+        let (received, response) = self.receive(version);
+        assert_eq!(sent, received);
+        response
+    }
+
+    /// Whether the broker closes the connection within `limit`.
+    pub fn is_closed_within(&mut self, limit: Duration) -> bool {
+        self.stream.set_read_timeout(Some(limit)).unwrap();
+        let mut byte = [0];
+        let read = self.stream.read(&mut byte);
+        self.stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        match read {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+/// A batch of `count` records with values of `value_bytes`.
+pub fn batch(count: usize, value_bytes: usize) -> BytesMut {
+    use crate::base::ids::Offset;
+    use crate::base::time::TimestampMs;
+    use crate::wire::record_batch::{BatchBuilder, NewRecord};
+    let value = vec![b'v'; value_bytes];
+    let mut builder = BatchBuilder::new(Offset(0));
+    for _ in 0..count {
+        builder.append(NewRecord {
+            timestamp: TimestampMs(1_700_000_000_000),
+            key: Some(b"k"),
+            value: Some(&value),
+            headers: &[],
+        });
+    }
+    builder.build().unwrap()
+}

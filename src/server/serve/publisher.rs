@@ -1,0 +1,185 @@
+//! How a new image reaches the shards.
+//!
+//! New partitions are hosted by their owners before any shard routes to them; deleted ones are
+//! routed to no more before their logs go. The caller answers its client after that.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::hosting::{self, HostOrder};
+use crate::base::config::BrokerConfig;
+use crate::base::ids::{ShardId, TopicPartition};
+use crate::cluster::image::{Image, PartitionImage};
+use crate::io::reply::{ReplyReceiver, reply_slot};
+use crate::io::{self, InboxSender, TaskClass};
+use crate::server::node::Node;
+use crate::shard::{Placement, Router, Shard, ShardMessage};
+
+/// How long the control plane waits before it tries a full inbox again.
+const INBOX_RETRY: Duration = Duration::from_millis(1);
+
+/// The control plane's side of all shards.
+pub struct Publisher {
+    senders: Vec<InboxSender<ShardMessage>>,
+    config: Arc<BrokerConfig>,
+    state: RefCell<State>,
+}
+
+struct State {
+    placement: Placement,
+    hosted: HashMap<TopicPartition, PartitionImage>,
+}
+
+/// What changes from one image to the next.
+#[derive(Debug, Default)]
+struct Change {
+    host: BTreeMap<ShardId, Vec<HostOrder>>,
+    delete: BTreeMap<ShardId, Vec<TopicPartition>>,
+}
+
+impl Publisher {
+    /// Shards that host nothing yet.
+    #[must_use]
+    pub fn new(senders: Vec<InboxSender<ShardMessage>>, config: Arc<BrokerConfig>) -> Self {
+        let shards = u16::try_from(senders.len()).unwrap_or(u16::MAX);
+        Self {
+            senders,
+            config,
+            state: RefCell::new(State {
+                placement: Placement::new(shards),
+                hosted: HashMap::new(),
+            }),
+        }
+    }
+
+    /// Brings all shards to `image`. Answers the partitions that could not be hosted.
+    pub async fn publish(&self, image: Arc<Image>) -> Vec<(TopicPartition, String)> {
+        let (change, router) = self.change_to(&image);
+        let mut waits = Vec::new();
+        for (shard, orders) in change.host {
+            let host = move |shard: Rc<Shard>| hosting::host_all(shard, orders);
+            waits.push(self.run(shard, host).await);
+        }
+        let mut failed = Vec::new();
+        for wait in waits {
+            failed.extend(wait.await.unwrap_or_default());
+        }
+        for (id, reason) in &failed {
+            tracing::error!(
+                "partition {} of topic {}: {reason}",
+                id.partition,
+                id.topic_id
+            );
+        }
+        self.replace(&image, &router).await;
+        let mut waits = Vec::new();
+        for (shard, ids) in change.delete {
+            let delete = move |shard: Rc<Shard>| hosting::delete_all(shard, ids);
+            waits.push(self.run(shard, delete).await);
+        }
+        for wait in waits {
+            let _ = wait.await;
+        }
+        failed
+    }
+
+    /// Gives every shard the image and the table that belongs to it.
+    async fn replace(&self, image: &Arc<Image>, router: &Arc<Router>) {
+        let mut waits = Vec::with_capacity(self.senders.len());
+        for shard in self.shards() {
+            let (image, router) = (Arc::clone(image), Arc::clone(router));
+            let replace = move |shard: Rc<Shard>| async move {
+                shard.set_router(router);
+                if let Some(node) = shard.attachment::<Node>() {
+                    node.set_image(image);
+                }
+            };
+            waits.push(self.run(shard, replace).await);
+        }
+        for wait in waits {
+            let _ = wait.await;
+        }
+    }
+
+    /// The broker's settings.
+    #[must_use]
+    pub fn config(&self) -> &Arc<BrokerConfig> {
+        &self.config
+    }
+
+    /// The ways to all shards.
+    #[must_use]
+    pub fn senders(&self) -> &[InboxSender<ShardMessage>] {
+        &self.senders
+    }
+
+    /// All shards.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        let count = u16::try_from(self.senders.len()).unwrap_or(u16::MAX);
+        (0..count).map(ShardId)
+    }
+
+    /// Runs `work` as a task of a shard. `None` when that shard is gone.
+    pub async fn run<T, F, W>(&self, shard: ShardId, work: W) -> ReplyReceiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+        W: FnOnce(Rc<Shard>) -> F + Send + 'static,
+    {
+        let (reply, answer) = reply_slot();
+        let start = move |shard: &Rc<Shard>| {
+            let task = work(Rc::clone(shard));
+            io::spawn(TaskClass::Background, async move { reply.send(task.await) });
+        };
+        let mut message = ShardMessage::Run(Box::new(start));
+        if let Some(sender) = self.senders.get(usize::from(shard.0)) {
+            while let Err(returned) = sender.try_send(message) {
+                if sender.is_closed() {
+                    break;
+                }
+                message = returned;
+                io::sleep(INBOX_RETRY).await;
+            }
+        }
+        answer
+    }
+
+    /// Works out what changes, and takes it as done.
+    fn change_to(&self, image: &Arc<Image>) -> (Change, Arc<Router>) {
+        let mut state = self.state.borrow_mut();
+        let State { placement, hosted } = &mut *state;
+        let mut change = Change::default();
+        let mut now = HashMap::with_capacity(hosted.len());
+        for id in hosting::hosted(image) {
+            let Some(partition) = image.topics().partition(id) else {
+                continue;
+            };
+            let known = hosted.remove(&id);
+            if known.as_ref() != Some(partition)
+                && let Some(order) = hosting::order(image, &self.config, id)
+            {
+                change
+                    .host
+                    .entry(placement.place(id))
+                    .or_default()
+                    .push(order);
+            }
+            now.insert(
+                id,
+                known
+                    .filter(|known| known == partition)
+                    .unwrap_or_else(|| partition.clone()),
+            );
+        }
+        for id in std::mem::replace(hosted, now).into_keys() {
+            if let Some(owner) = placement.remove(id) {
+                change.delete.entry(owner).or_default().push(id);
+            }
+        }
+        (change, Arc::new(placement.router().clone()))
+    }
+}

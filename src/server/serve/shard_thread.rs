@@ -1,0 +1,188 @@
+//! One shard's thread: its runtime, its logs, its loop, until it is told to stop.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::hosting;
+use super::listening::{ConnectionCount, Listening};
+use crate::base::config::BrokerConfig;
+use crate::base::ids::{ShardId, Uuid};
+use crate::cluster::controller::ControlHandle;
+use crate::cluster::image::Image;
+use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
+use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
+use crate::log::{ClosedLog, ShardLogs, ShardLogsOptions};
+use crate::metrics::ShardMetrics;
+use crate::server::node::{Node, NodeOptions};
+use crate::shard::{Budget, Shard, ShardMessage, ShardOptions, SharedBudget};
+
+/// Messages that may wait in a shard's inbox; senders keep what does not fit.
+pub const INBOX_LEN_MAX: usize = 16 * 1024;
+/// How long requests in flight may take to be answered at a stop.
+const DRAIN_MAX: Duration = Duration::from_millis(500);
+const DRAIN_STEP: Duration = Duration::from_millis(5);
+
+/// What all shards of a start have in common.
+#[derive(Clone, Debug)]
+pub struct ShardPlan {
+    /// The settings.
+    pub config: Arc<BrokerConfig>,
+    /// Drawn for this start; what recovery was told.
+    pub incarnation: Uuid,
+    /// A shard's part of the journal.
+    pub journal_bytes: u64,
+    /// A shard's tail cache.
+    pub cache_bytes: usize,
+    /// A shard's memory for requests and responses.
+    pub requests_bytes: usize,
+    /// Fetch sessions of a shard.
+    pub fetch_sessions_max: usize,
+    /// The metadata at the start.
+    pub image: Arc<Image>,
+    /// The ways to all shards.
+    pub senders: Vec<InboxSender<ShardMessage>>,
+    /// For session ids and log ids.
+    pub random_seed: u64,
+    /// The way to the controller.
+    pub control: ControlHandle,
+}
+
+/// What one shard closed with, or why it could not.
+pub type Closed = Result<Vec<ClosedLog>, String>;
+
+/// A running shard as the control plane sees it.
+pub struct ShardHandle {
+    /// Its thread.
+    pub thread: JoinHandle<()>,
+    /// Tells it to stop.
+    pub stop: ReplySender<()>,
+    /// How its logs closed.
+    pub closed: ReplyReceiver<Closed>,
+}
+
+/// Starts a shard's thread on `cpu`; `ready` hears whether its logs opened.
+pub fn spawn_shard(
+    id: ShardId,
+    cpu: Option<usize>,
+    plan: ShardPlan,
+    inbox: Inbox<ShardMessage>,
+    ready: ReplySender<Result<(), String>>,
+) -> Result<ShardHandle, String> {
+    let (stop, stopped) = reply_slot();
+    let (closing, closed) = reply_slot();
+    let name = format!("shard-{id}");
+    let builder = std::thread::Builder::new().name(name.clone());
+    let run = move || {
+        let options = RuntimeOptions {
+            name,
+            cpu,
+            ..RuntimeOptions::default()
+        };
+        match Runtime::start(options) {
+            Ok(mut runtime) => {
+                let main = shard_main(id, plan, inbox, (ready, stopped, closing));
+                runtime.block_on(main);
+            }
+            Err(error) => ready.send(Err(format!("cannot start shard {id}: {error}"))),
+        }
+    };
+    let thread = builder
+        .spawn(run)
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    Ok(ShardHandle {
+        thread,
+        stop,
+        closed,
+    })
+}
+
+type Slots = (
+    ReplySender<Result<(), String>>,
+    ReplyReceiver<()>,
+    ReplySender<Closed>,
+);
+
+async fn shard_main(
+    id: ShardId,
+    plan: ShardPlan,
+    inbox: Inbox<ShardMessage>,
+    (ready, stopped, closing): Slots,
+) {
+    let logs = match open_logs(id, &plan).await {
+        Ok(logs) => logs,
+        Err(reason) => {
+            ready.send(Err(reason));
+            return;
+        }
+    };
+    let frame_bytes_max = plan.config.socket_request_bytes_max;
+    let shard = Shard::new(ShardOptions {
+        id,
+        broker_id: plan.config.node_id,
+        senders: plan.senders.clone(),
+        logs: Rc::clone(&logs),
+        budget: SharedBudget::new(Budget::new(plan.requests_bytes, frame_bytes_max)),
+    });
+    let node = Node::new(NodeOptions {
+        shard: Rc::clone(&shard),
+        config: Arc::clone(&plan.config),
+        image: Arc::clone(&plan.image),
+        control: plan.control.clone(),
+        metrics: Rc::new(ShardMetrics::new()),
+        fetch_sessions_max: plan.fetch_sessions_max,
+        random_seed: plan.random_seed ^ u64::from(id.0),
+    });
+    shard.attach(Rc::clone(&node) as Rc<dyn std::any::Any>);
+    io::spawn(TaskClass::Produce, Rc::clone(&shard).run(inbox));
+    io::spawn(TaskClass::Background, Rc::clone(&node).reap());
+    ready.send(Ok(()));
+    // Without a word the control plane is gone, and the shard with it.
+    let _ = stopped.await;
+    drain(&node).await;
+    hosting::release_all(&shard);
+    let closed = logs.close().await.map_err(|error| error.to_string());
+    shard.detach();
+    closing.send(closed);
+}
+
+async fn open_logs(id: ShardId, plan: &ShardPlan) -> Result<Rc<ShardLogs>, String> {
+    let options = ShardLogsOptions {
+        directory: plan.config.log_dir.clone(),
+        shard: id,
+        incarnation: plan.incarnation,
+        journal_bytes: plan.journal_bytes,
+        cache_bytes: plan.cache_bytes,
+        random_seed: plan.random_seed.rotate_left(17) ^ u64::from(id.0),
+    };
+    let opened = ShardLogs::open(options).await;
+    opened.map_err(|error| format!("shard {id} cannot open its journal: {error}"))
+}
+
+/// Takes no new connection, lets requests in flight be answered, then closes every connection.
+async fn drain(node: &Rc<Node>) {
+    node.stop();
+    let deadline = io::now().after(DRAIN_MAX);
+    loop {
+        let connections = node.connections().all();
+        if connections.iter().all(|connection| connection.is_idle()) || io::now() >= deadline {
+            break;
+        }
+        io::sleep(DRAIN_STEP).await;
+    }
+    for connection in node.connections().all() {
+        connection.close();
+    }
+}
+
+/// Opens the ports of one shard; runs on its thread.
+pub fn open_ports(shard: &Rc<Shard>, count: &ConnectionCount) -> Result<(), String> {
+    let Some(node) = shard.attachment::<Node>() else {
+        return Err("the shard is stopping".to_owned());
+    };
+    let listeners = node.config().listeners.clients.clone();
+    let listening = Listening::open(&node, &listeners, count)?;
+    node.set_listening(listening);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! All shards of the broker as the control plane starts and stops them.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::listening::ConnectionCount;
+use super::publisher::Publisher;
+use super::shard_thread::{INBOX_LEN_MAX, ShardHandle, ShardPlan, open_ports, spawn_shard};
+use crate::base::config::{BrokerConfig, Budgets};
+use crate::base::ids::{ShardId, Uuid};
+use crate::cluster::controller::ControlHandle;
+use crate::cluster::image::Image;
+use crate::io::inbox::{Inbox, inbox};
+use crate::io::reply::reply_slot;
+use crate::log::ClosedLog;
+use crate::shard::{Shard, ShardMessage};
+
+/// What the shards are started with.
+#[derive(Clone, Debug)]
+pub struct ShardsOptions {
+    /// The settings.
+    pub config: Arc<BrokerConfig>,
+    /// Bytes of the whole process.
+    pub budgets: Budgets,
+    /// The CPU of each shard.
+    pub cpus: Vec<Option<usize>>,
+    /// Drawn for this start; what recovery was told.
+    pub incarnation: Uuid,
+    /// A shard's part of the journal, as recovery found it.
+    pub journal_bytes_per_shard: u64,
+    /// For ids and jitter.
+    pub random_seed: u64,
+    /// The way to the controller.
+    pub control: ControlHandle,
+}
+
+/// The running shards.
+pub struct Shards {
+    handles: Vec<ShardHandle>,
+    publisher: Rc<Publisher>,
+}
+
+impl Shards {
+    /// Starts a thread a shard and waits until every one has its logs. On a failure those that
+    /// run are stopped.
+    pub async fn start(options: ShardsOptions, image: Arc<Image>) -> Result<Self, String> {
+        let count = options.cpus.len().max(1);
+        let (senders, inboxes): (Vec<_>, Vec<Inbox<ShardMessage>>) =
+            (0..count).map(|_| inbox(INBOX_LEN_MAX)).unzip();
+        let share = |bytes: u64| usize::try_from(bytes / count as u64).unwrap_or(usize::MAX);
+        let plan = ShardPlan {
+            config: Arc::clone(&options.config),
+            incarnation: options.incarnation,
+            journal_bytes: options.journal_bytes_per_shard,
+            cache_bytes: share(options.budgets.cache_bytes),
+            requests_bytes: share(options.budgets.requests_bytes),
+            fetch_sessions_max: options.config.fetch_sessions_max.div_ceil(count),
+            image,
+            senders: senders.clone(),
+            random_seed: options.random_seed,
+            control: options.control,
+        };
+        let mut shards = Self {
+            handles: Vec::with_capacity(count),
+            publisher: Rc::new(Publisher::new(senders, options.config)),
+        };
+        let mut waits = Vec::with_capacity(count);
+        let mut failure = None;
+        for (number, inbox) in inboxes.into_iter().enumerate() {
+            let id = ShardId(u16::try_from(number).unwrap_or(u16::MAX));
+            let cpu = options.cpus.get(number).copied().flatten();
+            let (ready, is_ready) = reply_slot();
+            match spawn_shard(id, cpu, plan.clone(), inbox, ready) {
+                Ok(handle) => shards.handles.push(handle),
+                Err(reason) => failure = Some(reason),
+            }
+            waits.push(is_ready);
+        }
+        for wait in waits {
+            match wait.await {
+                Some(Ok(())) => {}
+                Some(Err(reason)) => failure = Some(reason),
+                None => failure = failure.or(Some("a shard ended at its start".to_owned())),
+            }
+        }
+        match failure {
+            None => Ok(shards),
+            Some(reason) => {
+                let _ = shards.stop().await;
+                Err(reason)
+            }
+        }
+    }
+
+    /// How images reach them.
+    #[must_use]
+    pub fn publisher(&self) -> &Rc<Publisher> {
+        &self.publisher
+    }
+
+    /// Opens the ports of every shard.
+    pub async fn open_ports(&self) -> Result<(), String> {
+        let config = self.publisher.config();
+        let count = ConnectionCount::new(config.connections_max);
+        for shard in self.publisher.shards() {
+            let count = count.clone();
+            let open = move |shard: Rc<Shard>| async move { open_ports(&shard, &count) };
+            let opened = self.publisher.run(shard, open).await.await;
+            opened.unwrap_or_else(|| Err("a shard ended at its start".to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// Stops all shards at once and waits for them; answers where their logs ended, or what kept
+    /// one from closing.
+    pub async fn stop(self) -> Result<Vec<ClosedLog>, String> {
+        let mut closing = Vec::with_capacity(self.handles.len());
+        let mut threads = Vec::with_capacity(self.handles.len());
+        for handle in self.handles {
+            handle.stop.send(());
+            closing.push(handle.closed);
+            threads.push(handle.thread);
+        }
+        let mut outcome = Ok(Vec::new());
+        for closed in closing {
+            match closed.await {
+                Some(Ok(logs)) => {
+                    if let Ok(all) = &mut outcome {
+                        all.extend(logs);
+                    }
+                }
+                Some(Err(reason)) => outcome = Err(reason),
+                None => outcome = Err("a shard ended without closing its logs".to_owned()),
+            }
+        }
+        for thread in threads {
+            if thread.join().is_err() {
+                outcome = Err("a shard's thread panicked".to_owned());
+            }
+        }
+        outcome
+    }
+}
