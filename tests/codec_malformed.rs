@@ -9,10 +9,10 @@ use std::fmt::Debug;
 use bytes::{BufMut, Bytes, BytesMut};
 use coreline::base::ids::PartitionIndex;
 use coreline::base::random::Random;
+use coreline::wire::any_request::read_any;
 use coreline::wire::api::APIS;
 use coreline::wire::codec::{Message, RecordMessage};
 use coreline::wire::frame::{self, FrameLimits};
-use coreline::wire::header::RequestHeader;
 use coreline::wire::messages as m;
 use coreline::wire::messages::metadata_records as records;
 use coreline::wire::primitives::{DecodeError, Reader, RecordSlices, Writer, decoded_bytes_max};
@@ -253,31 +253,55 @@ fn a_huge_length_at_any_place_causes_neither_panic_nor_memory() {
     blow_up::<records::PartitionChangeRecord>();
 }
 
+/// A frame of some key, with a header that mostly holds and a body of noise: small numbers, so
+/// that lengths and counts often fit what follows.
+fn noise(random: &mut Random) -> BytesMut {
+    let api = APIS[random.below(APIS.len() as u64) as usize];
+    let is_known = random.chance(7, 8);
+    let mut buffer = BytesMut::new();
+    buffer.put_i32(random.below(200) as i32 - 5);
+    buffer.put_i16(if is_known {
+        api.key.0
+    } else {
+        random.next_u64() as i16
+    });
+    buffer.put_i16(random.below(20) as i16 - 2);
+    buffer.put_i32(1);
+    buffer.put_i16(-1);
+    let len = random.below(300);
+    buffer.extend((0..len).map(|_| match random.below(4) {
+        0 => random.next_u64() as u8,
+        1 => random.below(4) as u8,
+        _ => 0,
+    }));
+    buffer
+}
+
 /// A whole connection's worth of noise: frames, headers, and the bodies that they announce.
 #[test]
 fn noise_on_a_connection_causes_neither_panic_nor_memory() {
     let limits = FrameLimits::authenticated(1 << 20);
-    let mut framed = 0;
-    for seed in 0..3000 {
-        let mut random = Random::new(seed);
-        let api = APIS[random.below(APIS.len() as u64) as usize];
-        let mut buffer = BytesMut::new();
-        buffer.put_i32(random.below(200) as i32 - 5);
-        buffer.put_i16(if random.chance(1, 8) {
-            random.next_u64() as i16
-        } else {
-            api.key.0
-        });
-        buffer.put_i16(random.below(20) as i16 - 2);
-        let noise = random.below(300);
-        buffer.extend((0..noise).map(|_| random.next_u64() as u8 & 0x8f));
+    let (mut refused, mut accepted) = (0, 0);
+    for seed in 0..20_000 {
+        let mut buffer = noise(&mut Random::new(seed));
         while let Ok(Some(body)) = frame::split(&mut buffer, &limits) {
-            framed += 1;
-            let mut reader = Reader::new(body);
-            let _ = RequestHeader::decode(&mut reader);
+            let limit = 2 * (decoded_bytes_max(body.len()) + SLACK_BYTES);
+            let (read, allocated, _) = counted(|| read_any(body));
+            assert!(allocated <= limit, "{allocated} > {limit}, seed {seed}");
+            match read {
+                Ok(request) => {
+                    accepted += 1;
+                    let body = request.body.transpose();
+                    assert!(body.is_ok(), "what was read can be written: seed {seed}");
+                }
+                Err(_) => refused += 1,
+            }
         }
     }
-    assert!(framed > 1000, "{framed} frames");
+    assert!(
+        refused > 1000 && accepted > 100,
+        "{refused} refused, {accepted} accepted"
+    );
 }
 
 /// A Produce request of one partition whose batch has `len` bytes.

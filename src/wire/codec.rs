@@ -1,5 +1,5 @@
 //! What messages have in common: a number, versions, and a body that is read and written whole.
-//! Their structs come from `message!` in [`schema`](super::schema).
+//! Their structs come from `message!` in `schema.rs`.
 
 use std::ops::RangeInclusive;
 

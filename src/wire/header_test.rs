@@ -1,5 +1,6 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::any_request;
 use super::api::{self, APIS};
 use super::header::{HeaderError, RequestHeader};
 use super::messages::api_versions::{ApiVersionsResponse, unsupported_version_response};
@@ -65,6 +66,19 @@ fn keys_and_versions_that_are_not_served_are_refused() {
                     version
                 })
             );
+        }
+    }
+}
+
+#[test]
+fn every_request_that_is_served_can_be_read_by_its_key() {
+    for api in APIS {
+        for version in api.versions() {
+            let tags: &[u8] = if api.is_flexible(version) { &[0] } else { &[] };
+            let header = header_bytes(api.key.0, version, &[&[0, 0], tags].concat());
+            let read = any_request::read_any(BytesMut::from(header.as_ref()));
+            let unknown = matches!(read, Err(HeaderError::UnsupportedApiKey(_)));
+            assert!(!unknown, "{} {version}: {read:?}", api.name);
         }
     }
 }

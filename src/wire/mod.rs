@@ -10,6 +10,8 @@
     )
 )]
 
+#[cfg(any(test, feature = "sim"))]
+pub mod any_request;
 pub mod api;
 pub mod codec;
 pub mod compression;

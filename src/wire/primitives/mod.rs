@@ -1,5 +1,10 @@
 //! The protocol's primitive types: fixed integers, varints, strings, bytes, arrays, tagged fields,
 //! each bounded before anything is allocated for it.
+//!
+//! Stricter than Kafka 4.4, which ignores bytes after the last field, puts replacement characters
+//! for bytes that are no UTF-8, and takes some lengths below -1 for null: here they are errors, and
+//! so a sign of a peer that does not speak the protocol. As lenient: a varint may be longer than
+//! it needs to be, within its 5 bytes, and tags may come in any order.
 
 mod error;
 mod reader;
