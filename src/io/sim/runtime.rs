@@ -17,7 +17,8 @@ pub struct Crashed;
 
 /// One process; the next one on the same disk starts when this one has ended.
 pub struct SimRuntime {
-    runtime: Runtime,
+    /// Absent only while dropping.
+    runtime: Option<Runtime>,
     disk: SimDisk,
 }
 
@@ -28,7 +29,7 @@ impl SimRuntime {
         disk.state().random = Random::new(seed ^ 0x0072_756e_7469_6d65);
         let driver = Box::new(SimDriver::new(disk));
         Self {
-            runtime: Runtime::with_driver(PanicPolicy::Unwind, driver),
+            runtime: Some(Runtime::with_driver(PanicPolicy::Unwind, driver)),
             disk: disk.clone(),
         }
     }
@@ -39,14 +40,26 @@ impl SimRuntime {
     /// # Panics
     /// When a task panics, and when every task waits while nothing is under way.
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Crashed> {
-        if self.disk.has_crashed() {
+        let Some(runtime) = self.runtime.as_mut().filter(|_| !self.disk.has_crashed()) else {
             return Err(Crashed);
-        }
-        let run = AssertUnwindSafe(|| self.runtime.block_on(future));
+        };
+        let run = AssertUnwindSafe(|| runtime.block_on(future));
         match catch_unwind(run) {
             Ok(value) => Ok(value),
             Err(payload) if payload.is::<CrashToken>() => Err(Crashed),
             Err(payload) => resume_unwind(payload),
+        }
+    }
+}
+
+impl Drop for SimRuntime {
+    fn drop(&mut self) {
+        self.runtime = None;
+        // The end of a process closes what it left open. What a dead one left is closed by the way
+        // in which it died.
+        let mut state = self.disk.state();
+        if !state.crashed {
+            state.tree.close_all();
         }
     }
 }

@@ -28,9 +28,10 @@ async fn filled(path: &'static str) -> File {
 fn files_survive_the_process_and_the_power_when_flushed() {
     let disk = SimDisk::new(SimDiskOptions::default(), 1);
     let mut runtime = SimRuntime::new(&disk, 1);
-    runtime.block_on(filled("/a")).expect("no crash");
+    let kept = runtime.block_on(filled("/a")).expect("no crash");
     drop(runtime);
     assert_eq!(disk.open_count(), 0);
+    drop(kept);
     disk.power_cut(1);
     let mut runtime = SimRuntime::new(&disk, 2);
     let read = async {
