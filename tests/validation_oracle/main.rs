@@ -15,8 +15,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::BytesMut;
 use cases::{Case, TOPICS, cases};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::ids::{ApiVersion, LeaderEpoch, Offset};
+use coreline::base::ids::{ApiVersion, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
+use coreline::base::random::Random;
 use coreline::base::time::TimestampMs;
+use coreline::log::format::producer_state::{ProducerCheck, ProducerStates};
 use coreline::log::validation::{
     ValidationError, ValidationOptions, check_produced, check_transactional, recompress, validate,
     wants_recompression,
@@ -24,7 +26,7 @@ use coreline::log::validation::{
 use coreline::log::{AppendOrigin, LogConfig, TimestampType};
 use coreline::wire::compression::{Codec, DecodeLimits, Decoder};
 use coreline::wire::record_batch::{
-    BatchHeader, HEADER_BYTES, stamp_base_offset, stamp_leader_epoch,
+    BatchBuilder, BatchHeader, HEADER_BYTES, NewRecord, stamp_base_offset, stamp_leader_epoch,
 };
 use kafka::Kafka;
 
@@ -294,6 +296,64 @@ fn a_running_kafka_gives_the_recorded_answers_and_stores_what_we_would() {
         faults.len(),
         faults.join("\n")
     );
+}
+
+/// Random retries, gaps, old and new epochs of several producers: a running Kafka and our state of
+/// producers say the same to each, offsets of retries included.
+#[test]
+#[ignore = "needs a running Apache Kafka at KAFKA_BOOTSTRAP"]
+fn a_running_kafka_judges_sequences_as_we_do() {
+    let bootstrap = std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP names a broker");
+    let mut kafka = Kafka::connect(&bootstrap);
+    let topic = format!("sequences-{}", std::process::id());
+    kafka.create_topic(&topic, &[]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let mut random = Random::new(20_261_130);
+    let mut states = ProducerStates::default();
+    let mut next = [(0i64, 0i64); 4];
+    let mut end = 0;
+    let mut seen = BTreeMap::new();
+    for step in 0..600 {
+        let producer = random.below(4) as usize;
+        let (epoch, sequence) = next[producer];
+        let epoch = (epoch + [0, 0, 0, 0, 0, 0, 0, -1, 1][random.below(9) as usize]).max(0);
+        let back = [0, 0, 0, 0, 1, 2, 4, 8, 12, -1][random.below(10) as usize];
+        let sequence = if random.chance(1, 12) {
+            0
+        } else {
+            (sequence - back).max(0)
+        };
+        let count = 1 + random.below(3) as i64 % 2;
+        let mut builder = BatchBuilder::new(Offset(0)).producer(
+            ProducerId(9_000_000 + producer as i64),
+            ProducerEpoch(epoch as i16),
+            Sequence(sequence as i32),
+        );
+        for _ in 0..count {
+            builder.append(NewRecord {
+                timestamp: TimestampMs(1),
+                ..NewRecord::default()
+            });
+        }
+        let batch = builder.build().expect("it builds");
+        let answer = kafka.produce(8, &topic, &batch).expect("an answer");
+        let mut header = BatchHeader::parse(&batch).expect("a header");
+        let (ours, offset) = match states.check(&header, AppendOrigin::Client) {
+            Ok(ProducerCheck::Append) => {
+                header.base_offset = Offset(end);
+                states.apply(&header);
+                end += count;
+                next[producer] = (epoch, sequence + count);
+                (0, header.base_offset.0)
+            }
+            Ok(ProducerCheck::Duplicate(original)) => (0, original.first_offset().0),
+            Err(error) => (error.error_code().0, -1),
+        };
+        let what = format!("step {step}: producer {producer} epoch {epoch} sequence {sequence}");
+        assert_eq!((answer.code, answer.base_offset), (ours, offset), "{what}");
+        *seen.entry(ours).or_insert(0) += 1;
+    }
+    assert!(seen.len() == 3, "each answer occurs: {seen:?}");
 }
 
 /// Compares what Kafka stored with what we would: to the byte, or where either recompressed by

@@ -1,5 +1,6 @@
 //! `.kafka_cleanshutdown` (`CleanShutdownFileHandler`): written last by a clean shutdown, and the
-//! broker epoch that ended there (KIP-966). One JSON object whose values are strings.
+//! broker epoch that ended there (KIP-966). One JSON object: `{"version":0,"brokerEpoch":12}`;
+//! other releases spell its fields in snake case and its values as strings.
 
 use super::FormatError;
 use super::text::utf8;
@@ -12,7 +13,7 @@ const BYTES_MAX: usize = 4096;
 /// The file's bytes.
 #[must_use]
 pub fn encode(broker_epoch: BrokerEpoch) -> Vec<u8> {
-    format!("{{\"version\":\"{VERSION}\",\"broker_epoch\":\"{broker_epoch}\"}}").into_bytes()
+    format!("{{\"version\":{VERSION},\"brokerEpoch\":{broker_epoch}}}").into_bytes()
 }
 
 /// Reads a file. Where the epoch is missing (older Kafka left the file empty), `None`: the shutdown
@@ -51,7 +52,6 @@ pub fn decode(bytes: &[u8]) -> Result<Option<BrokerEpoch>, FormatError> {
             .strip_prefix('"')
             .and_then(|name| name.strip_suffix('"'));
         let name = name.ok_or_else(|| malformed(field))?;
-        // Both spellings are found in the wild: as string or number, in snake or camel case.
         if name == "broker_epoch" || name == "brokerEpoch" {
             let value = value.trim().trim_matches('"');
             let value: i64 = value.parse().map_err(|_| malformed(field))?;

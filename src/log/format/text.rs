@@ -30,9 +30,10 @@ pub(super) fn decode_checkpoint<T>(
 ) -> Result<Vec<T>, FormatError> {
     let text = utf8(bytes)?;
     let mut lines = lines(text);
-    let (at, version) = lines
-        .next()
-        .ok_or_else(|| FormatError::new(0, "the file is empty"))?;
+    // Kafka creates its checkpoints empty.
+    let Some((at, version)) = lines.next() else {
+        return Ok(Vec::new());
+    };
     if version.trim() != CHECKPOINT_VERSION {
         return Err(FormatError::new(at, "the checkpoint's version is not 0"));
     }
