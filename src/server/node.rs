@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::Connection;
+use super::connection::{Connection, ReapRules};
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
 use super::serve::listening::Listening;
@@ -160,8 +160,12 @@ impl Node {
         let idle_max = idle_max.map(Duration::from_millis);
         loop {
             io::sleep(REAP_INTERVAL).await;
+            let rules = ReapRules {
+                idle_max,
+                memory_is_short: self.shard.budget().is_short(),
+            };
             for connection in self.connections.all() {
-                connection.reap(io::now(), idle_max);
+                connection.reap(io::now(), rules);
             }
         }
     }

@@ -63,6 +63,12 @@ impl SharedBudget {
         self.inner.budget.borrow().common_bytes_used()
     }
 
+    /// Whether somebody waits for memory.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        !self.inner.waiting.borrow().is_empty()
+    }
+
     fn wake_waiting(&self) {
         if self.inner.waiting.borrow().is_empty() {
             return;
@@ -126,10 +132,15 @@ impl Credit {
         .await
     }
 
-    /// Gives back what exceeds `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        let excess = self.held.common_bytes().saturating_sub(bytes);
-        drop(self.split_common(excess));
+    /// Gives back what exceeds `bytes`, or takes what is missing as far as there is some.
+    pub fn settle(&mut self, bytes: usize) {
+        let held = self.held.common_bytes();
+        if held > bytes {
+            drop(self.split_common(held - bytes));
+        } else {
+            let mut budget = self.budget.inner.budget.borrow_mut();
+            budget.take_up_to(&mut self.held, bytes - held);
+        }
     }
 
     fn split_common(&mut self, bytes: usize) -> Self {

@@ -49,19 +49,22 @@ pub struct Connection {
 /// When something last came, for whoever closes what stands still.
 #[derive(Debug, Default)]
 pub struct Activity {
-    received_at: Cell<MonotonicNs>,
+    moved_at: Cell<MonotonicNs>,
+    sending_since: Cell<Option<MonotonicNs>>,
     window: Cell<Option<(MonotonicNs, u64)>>,
     frame_bytes: Cell<u64>,
 }
 
 /// Time in which an unfinished frame must bring [`PARTIAL_BYTES_MIN`].
 pub const PARTIAL_WINDOW: std::time::Duration = std::time::Duration::from_secs(20);
+/// How long a client may leave an answer unread while others wait for the memory that it holds.
+pub const STALLED_SEND_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 /// What an unfinished frame must bring in each [`PARTIAL_WINDOW`].
 pub const PARTIAL_BYTES_MIN: u64 = 4096;
 
 impl Activity {
     fn note(&self, now: MonotonicNs, count: usize) {
-        self.received_at.set(now);
+        self.moved_at.set(now);
         self.frame_bytes.set(self.frame_bytes.get() + count as u64);
     }
 
@@ -74,13 +77,13 @@ impl Activity {
         }
     }
 
-    /// Why to close the connection now, if there is a reason; `idle_max` is none for ever.
-    fn verdict(
-        &self,
-        now: MonotonicNs,
-        idle_max: Option<std::time::Duration>,
-        is_busy: bool,
-    ) -> Option<CloseReason> {
+    /// A send has begun, or has ended.
+    fn note_sending(&self, since: Option<MonotonicNs>) {
+        self.sending_since.set(since);
+    }
+
+    /// Why to close the connection now, if there is a reason.
+    fn verdict(&self, now: MonotonicNs, rules: ReapRules) -> Option<CloseReason> {
         if let Some((since, bytes)) = self.window.get()
             && now.since(since) > PARTIAL_WINDOW
         {
@@ -89,9 +92,22 @@ impl Activity {
             }
             self.window.set(Some((now, self.frame_bytes.get())));
         }
-        let idle_max = idle_max.filter(|_| !is_busy)?;
-        (now.since(self.received_at.get()) > idle_max).then_some(CloseReason::Idle)
+        let sending = self.sending_since.get().map(|since| now.since(since));
+        if rules.memory_is_short && sending.is_some_and(|time| time > STALLED_SEND_MAX) {
+            return Some(CloseReason::NotReading);
+        }
+        let idle_max = rules.idle_max?;
+        (now.since(self.moved_at.get()) > idle_max).then_some(CloseReason::Idle)
     }
+}
+
+/// What the reaper goes by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReapRules {
+    /// `connections.max.idle.ms`; none for ever.
+    pub idle_max: Option<std::time::Duration>,
+    /// Whether somebody waits for request memory, which answers that are not read hold.
+    pub memory_is_short: bool,
 }
 
 impl Connection {
@@ -159,14 +175,19 @@ impl Connection {
         }
     }
 
+    /// Lets parked fetches answer with what they have.
+    pub fn stop_waiting(&self) {
+        self.context.cancel_fetches();
+    }
+
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
         self.pipeline.is_idle()
     }
 
     /// Closes the connection if it has stood still for too long.
-    pub fn reap(&self, now: MonotonicNs, idle_max: Option<std::time::Duration>) {
-        if let Some(reason) = self.activity.verdict(now, idle_max, !self.is_idle()) {
+    pub fn reap(&self, now: MonotonicNs, rules: ReapRules) {
+        if let Some(reason) = self.activity.verdict(now, rules) {
             self.refuse(&reason);
             self.close();
         }
@@ -178,38 +199,55 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    #[test]
-    fn a_trickling_frame_is_closed_and_a_slow_honest_one_is_not() {
-        let at = |seconds: u64| MonotonicNs(seconds * 1_000_000_000);
-        let idle_max = Some(Duration::from_secs(600));
-        let activity = Activity::default();
-        activity.note(at(0), 1);
-        activity.note_partial(at(0), true);
-        assert!(activity.verdict(at(20), idle_max, false).is_none());
-        let slow = activity.verdict(at(21), idle_max, false);
-        assert!(matches!(slow, Some(CloseReason::TooSlow)));
-        activity.note(at(21), PARTIAL_BYTES_MIN as usize);
-        assert!(
-            activity.verdict(at(21), idle_max, false).is_none(),
-            "a new window"
-        );
-        assert!(activity.verdict(at(41), idle_max, false).is_none());
-        let slow = activity.verdict(at(42), idle_max, false);
-        assert!(matches!(slow, Some(CloseReason::TooSlow)));
-        activity.note_partial(at(43), false);
-        assert!(activity.verdict(at(99), idle_max, false).is_none());
+    fn at(seconds: u64) -> MonotonicNs {
+        MonotonicNs(seconds * 1_000_000_000)
     }
 
     #[test]
-    fn an_idle_connection_is_closed_unless_a_request_is_under_way() {
-        let at = |seconds: u64| MonotonicNs(seconds * 1_000_000_000);
+    fn a_trickling_frame_is_closed_and_a_slow_honest_one_is_not() {
+        let rules = ReapRules::default();
+        let activity = Activity::default();
+        activity.note(at(0), 1);
+        activity.note_partial(at(0), true);
+        assert!(activity.verdict(at(20), rules).is_none());
+        let slow = activity.verdict(at(21), rules);
+        assert!(matches!(slow, Some(CloseReason::TooSlow)));
+        activity.note(at(21), PARTIAL_BYTES_MIN as usize);
+        assert!(activity.verdict(at(21), rules).is_none(), "a new window");
+        assert!(activity.verdict(at(41), rules).is_none());
+        let slow = activity.verdict(at(42), rules);
+        assert!(matches!(slow, Some(CloseReason::TooSlow)));
+        activity.note_partial(at(43), false);
+        assert!(activity.verdict(at(99), rules).is_none());
+    }
+
+    #[test]
+    fn a_connection_on_which_nothing_moves_is_closed() {
         let activity = Activity::default();
         activity.note(at(5), 10);
-        let idle_max = Some(Duration::from_secs(10));
-        assert!(activity.verdict(at(15), idle_max, false).is_none());
-        assert!(activity.verdict(at(16), idle_max, true).is_none());
-        assert!(activity.verdict(at(16), None, false).is_none());
-        let idle = activity.verdict(at(16), idle_max, false);
+        let rules = ReapRules {
+            idle_max: Some(Duration::from_secs(10)),
+            ..ReapRules::default()
+        };
+        assert!(activity.verdict(at(15), rules).is_none());
+        assert!(activity.verdict(at(16), ReapRules::default()).is_none());
+        let idle = activity.verdict(at(16), rules);
         assert!(matches!(idle, Some(CloseReason::Idle)));
+    }
+
+    #[test]
+    fn an_unread_answer_is_dropped_only_when_others_need_its_memory() {
+        let activity = Activity::default();
+        activity.note_sending(Some(at(0)));
+        let short = ReapRules {
+            memory_is_short: true,
+            ..ReapRules::default()
+        };
+        assert!(activity.verdict(at(30), short).is_none());
+        assert!(activity.verdict(at(31), ReapRules::default()).is_none());
+        let stalled = activity.verdict(at(31), short);
+        assert!(matches!(stalled, Some(CloseReason::NotReading)));
+        activity.note_sending(None);
+        assert!(activity.verdict(at(31), short).is_none());
     }
 }

@@ -88,6 +88,8 @@ impl InFlight {
 #[derive(Default)]
 pub struct Pipeline {
     queue: RefCell<VecDeque<InFlight>>,
+    /// Requests whose answers have not left, those in the writer's hands included.
+    in_flight: Cell<usize>,
     closed: Cell<bool>,
     writer: RefCell<Option<Waker>>,
     reader: RefCell<Option<Waker>>,
@@ -97,14 +99,23 @@ impl Pipeline {
     /// Queues a request. The caller has waited for room.
     pub fn push(&self, request: InFlight) {
         self.queue.borrow_mut().push_back(request);
+        self.in_flight.set(self.in_flight.get() + 1);
         wake(&self.writer);
     }
 
     /// Waits until there is room for another request, or the pipeline is closed.
     pub async fn room(&self) {
+        self.in_flight_below(REQUESTS_IN_FLIGHT_MAX).await;
+    }
+
+    /// Waits until every answer has left, or the pipeline is closed.
+    pub async fn drained(&self) {
+        self.in_flight_below(1).await;
+    }
+
+    async fn in_flight_below(&self, limit: usize) {
         std::future::poll_fn(|context| {
-            let full = self.queue.borrow().len() >= REQUESTS_IN_FLIGHT_MAX;
-            if !full || self.closed.get() {
+            if self.in_flight.get() < limit || self.closed.get() {
                 return Poll::Ready(());
             }
             *self.reader.borrow_mut() = Some(context.waker().clone());
@@ -130,9 +141,14 @@ impl Pipeline {
 
     /// The oldest request, if there is one.
     pub fn try_next(&self) -> Option<InFlight> {
-        let request = self.queue.borrow_mut().pop_front()?;
+        self.queue.borrow_mut().pop_front()
+    }
+
+    /// The answers of `count` requests have left.
+    pub fn sent(&self, count: usize) {
+        let left = self.in_flight.get().saturating_sub(count);
+        self.in_flight.set(left);
         wake(&self.reader);
-        Some(request)
     }
 
     /// Puts a request back that is not finished yet.
@@ -142,7 +158,7 @@ impl Pipeline {
 
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
-        self.queue.borrow().is_empty()
+        self.in_flight.get() == 0
     }
 
     /// Ends both sides: what is queued is dropped, and with it what it holds.

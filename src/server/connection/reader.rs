@@ -58,6 +58,11 @@ impl Connection {
             if self.pipeline.is_closed() {
                 return Ok(false);
             }
+            if self.node.is_stopping() {
+                // What was started is answered; nothing further is.
+                self.pipeline.drained().await;
+                return Ok(false);
+            }
             let Some(frame) = frame::split(buffer.bytes_mut(), limits)? else {
                 break;
             };

@@ -28,7 +28,7 @@ impl Connection {
             }
             let Answer { mut pieces, credit } = outcome?;
             let mut held = self.finish(request, credit);
-            let mut failure = None;
+            let (mut failure, mut count) = (None, 1);
             while failure.is_none() && !is_full(&pieces) {
                 let Some(mut request) = self.pipeline.try_next() else {
                     break;
@@ -41,6 +41,7 @@ impl Connection {
                     Some(Ok(more)) => {
                         pieces.extend(more.pieces);
                         held.absorb(self.finish(request, more.credit));
+                        count += 1;
                     }
                     Some(Err(reason)) => failure = Some(reason),
                 }
@@ -49,6 +50,7 @@ impl Connection {
                 break;
             }
             drop(held);
+            self.pipeline.sent(count);
             if let Some(reason) = failure {
                 return Err(reason);
             }
@@ -74,9 +76,13 @@ impl Connection {
         }
         let bytes: usize = pieces.iter().map(Bytes::len).sum();
         let started_at = io::now();
-        if self.stream.send_vectored(pieces).await.is_err() {
+        self.activity.note_sending(Some(started_at));
+        let sent = self.stream.send_vectored(pieces).await;
+        self.activity.note_sending(None);
+        if sent.is_err() {
             return false;
         }
+        self.activity.note(io::now(), 0);
         let metrics = self.node.metrics();
         metrics.record_stage(Stage::Respond, io::now().since(started_at));
         metrics.add(Counter::BytesSent, bytes as u64);

@@ -163,6 +163,9 @@ async fn open_logs(id: ShardId, plan: &ShardPlan) -> Result<Rc<ShardLogs>, Strin
 /// Takes no new connection, lets requests in flight be answered, then closes every connection.
 async fn drain(node: &Rc<Node>) {
     node.stop();
+    for connection in node.connections().all() {
+        connection.stop_waiting();
+    }
     let deadline = io::now().after(DRAIN_MAX);
     loop {
         let connections = node.connections().all();

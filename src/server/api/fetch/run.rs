@@ -130,7 +130,7 @@ impl<'a> FetchRun<'a> {
             self.take_in(owner).await;
         }
         // What was granted and not found goes back; one batch more than granted may have come.
-        self.credit.shrink_to(self.found());
+        self.credit.settle(self.found());
     }
 
     fn ask(&self, places: &[u32], bytes: usize, park_below: usize) -> Vec<Asked> {
