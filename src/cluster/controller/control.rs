@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::base::error_code::ErrorCode;
-use crate::cluster::decide::ProducerIdBlock;
+use crate::base::ids::ProducerId;
 use crate::cluster::metadata_log::MetadataLogError;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, InboxSender};
@@ -69,8 +69,8 @@ pub(super) enum ControlRequest {
         version: i16,
         reply: ReplySender<Answer<DeleteTopicsResponse>>,
     },
-    AllocateProducerIds {
-        reply: ReplySender<Answer<ProducerIdBlock>>,
+    NextProducerId {
+        reply: ReplySender<Answer<ProducerId>>,
     },
     Stop {
         reply: ReplySender<()>,
@@ -120,10 +120,10 @@ impl ControlHandle {
         self.ask(request, answer).await?
     }
 
-    /// A block of producer ids that nobody else will ever get.
-    pub async fn allocate_producer_ids(&self) -> Answer<ProducerIdBlock> {
+    /// A producer id that nobody else will ever get.
+    pub async fn next_producer_id(&self) -> Answer<ProducerId> {
         let (reply, answer) = reply_slot();
-        let request = ControlRequest::AllocateProducerIds { reply };
+        let request = ControlRequest::NextProducerId { reply };
         self.ask(request, answer).await?
     }
 

@@ -130,17 +130,22 @@ fn each_start_is_a_registration_of_its_own() {
 #[test]
 fn producer_ids_are_never_given_out_twice() {
     let disk = disk();
-    let mut next = 0;
-    for seed in 1..4 {
-        let blocks = live(&disk, seed, async |control, _| {
-            let first = control.allocate_producer_ids().await.unwrap();
-            (first, control.allocate_producer_ids().await.unwrap())
+    let mut last = -1;
+    for (seed, asked) in [(1, 3), (2, 1_001), (3, 1)] {
+        let ids = live(&disk, seed, async |control, _| {
+            let mut ids = Vec::new();
+            for _ in 0..asked {
+                ids.push(control.next_producer_id().await.unwrap().0);
+            }
+            ids
         });
-        for block in [blocks.0, blocks.1] {
-            assert_eq!(block.first.0, next);
-            next += block.len;
+        for id in ids {
+            assert!(id > last, "{id} after {last}");
+            last = id;
         }
     }
+    // A block a start, and one more for the thousand and first.
+    assert_eq!(last, 3_000);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::decide::{
-    self, CreateTopicsContext, Decision, METADATA_VERSIONS, NodeRegistration,
+    self, CreateTopicsContext, Decision, METADATA_VERSIONS, NodeRegistration, ProducerIdBlock,
     RECORDS_PER_OPERATION_MAX,
 };
 use super::identity::{self, IdentityError};
@@ -27,7 +27,7 @@ use super::metadata_log::{
 };
 use super::records::{AbortTransactionRecord, BrokerEndpoint, MetadataRecord};
 use crate::base::config::BrokerConfig;
-use crate::base::ids::{BrokerEpoch, Uuid};
+use crate::base::ids::{BrokerEpoch, ProducerId, Uuid};
 use crate::base::random::Random;
 use crate::base::time::TimestampMs;
 use crate::io::{self, Inbox, inbox::inbox};
@@ -60,6 +60,8 @@ pub struct Controller {
     config: Arc<BrokerConfig>,
     random: Random,
     directory_id: Uuid,
+    /// What is left of the block of producer ids at hand.
+    producer_ids: ProducerIdBlock,
     handle: ControlHandle,
     requests: Inbox<ControlRequest>,
 }
@@ -104,6 +106,10 @@ impl Controller {
             image: Arc::new(image),
             random,
             directory_id: identity.directory_id,
+            producer_ids: ProducerIdBlock {
+                first: ProducerId(0),
+                len: 0,
+            },
             handle: ControlHandle::new(handle),
             requests,
             config,
@@ -214,17 +220,28 @@ impl Controller {
                 let decision = decide::delete_topics(&self.image, &request, version, is_enabled);
                 reply.send(self.carry_out(decision, publish).await);
             }
-            ControlRequest::AllocateProducerIds { reply } => {
-                let (node, epoch) = (self.config.node_id, self.broker_epoch());
-                let answer = match decide::next_producer_id_block(&self.image, node, epoch) {
-                    Some(decision) => self.carry_out(decision, publish).await,
-                    None => Err(ControlError::NoProducerIds),
-                };
-                reply.send(answer);
-            }
+            ControlRequest::NextProducerId { reply } => reply.send(self.next_producer_id().await),
             ControlRequest::Stop { reply } => return Some(reply),
         }
         None
+    }
+
+    /// The next id of the block at hand, or the first of a new one. No shard needs to hear of it.
+    async fn next_producer_id(&mut self) -> Result<ProducerId, ControlError> {
+        if self.producer_ids.len == 0 {
+            let (node, epoch) = (self.config.node_id, self.broker_epoch());
+            let decision = decide::next_producer_id_block(&self.image, node, epoch);
+            let decision = decision.ok_or(ControlError::NoProducerIds)?;
+            self.commit(&decision.records, io::wall_clock())
+                .await
+                .map_err(|fault| ControlError::from(&fault))?;
+            self.producer_ids = decision.response;
+        }
+        let block = &mut self.producer_ids;
+        let next = block.first;
+        block.first = ProducerId(next.0 + 1);
+        block.len -= 1;
+        Ok(next)
     }
 
     /// Makes a decision so: durably, then on every shard.

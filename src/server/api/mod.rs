@@ -14,10 +14,21 @@
 //! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its
 //! records hold.
 
+pub mod api_versions;
+pub mod brokers;
+pub mod create_topics;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
+pub mod describe_topic_partitions;
 pub mod fetch;
+pub mod find_coordinator;
+pub mod init_producer_id;
 pub mod leaders;
 pub mod list_offsets;
+pub mod metadata;
 pub mod offset_for_leader_epoch;
+pub mod operations;
 pub mod produce;
 
 use std::rc::Rc;
@@ -56,6 +67,15 @@ pub fn start(
         0 => produce::start(call.context, &call.header, call.reader),
         1 => call.spawn(TaskClass::Fetch, fetch::handle),
         2 => call.answer(TaskClass::Fetch, list_offsets::handle),
+        3 => call.answer(TaskClass::Fetch, metadata::handle),
+        10 => call.answer(TaskClass::Fetch, find_coordinator::handle),
+        18 => call.answer(TaskClass::Fetch, api_versions::handle),
+        19 => call.answer(TaskClass::Fetch, create_topics::handle),
+        20 => call.answer(TaskClass::Fetch, delete_topics::handle),
+        22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
+        32 => call.answer(TaskClass::Fetch, describe_configs::handle),
+        60 => call.answer(TaskClass::Fetch, describe_cluster::handle),
+        75 => call.answer(TaskClass::Fetch, describe_topic_partitions::handle),
         23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
         // Every key of the served table stands above; a key that does not is a fault of ours.
         _ => Err(unserved(&call.header)),

@@ -1,0 +1,194 @@
+//! DescribeConfigs (32), versions 1 to 4 (KIP-226, KIP-569): settings of topics, of this broker,
+//! and its log level.
+//!
+//! - Sources, synonyms, types and read-only flags are Kafka's; texts are our own. The broker's own
+//!   settings (`coreline.…`, `write.caching`) stand beside Kafka's.
+//! - The broker of the empty name stands for what holds for all brokers; nothing is set there yet.
+//!
+//! Absent: client metrics and groups (resource types 16 and 32), which are INVALID_REQUEST.
+
+use std::collections::HashSet;
+
+use tracing::level_filters::LevelFilter;
+
+use super::find_coordinator::INVALID_REQUEST_MESSAGE;
+use crate::base::config::BrokerTexts;
+use crate::base::config::describe::{self, Described, Synonym};
+use crate::base::config::setting::Kind;
+use crate::base::error_code::ErrorCode;
+use crate::cluster::decide::topic_names;
+use crate::cluster::image::{Image, ResourceType};
+use crate::server::context::RequestContext;
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::describe_configs::{
+    DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResourceResult,
+    DescribeConfigsResponse, DescribeConfigsResult, DescribeConfigsSynonym,
+};
+
+/// `ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG`.
+const SOURCE_LOGGER: i8 = 6;
+
+/// Answers a request.
+pub async fn handle(
+    context: &RequestContext,
+    _header: &RequestHeader,
+    request: DescribeConfigsRequest,
+) -> DescribeConfigsResponse {
+    respond(&context.image(), &request, &context.config().texts)
+}
+
+/// The response to `request`. Pure but for the log level, which is the process's.
+#[must_use]
+pub fn respond(
+    image: &Image,
+    request: &DescribeConfigsRequest,
+    broker_texts: &BrokerTexts,
+) -> DescribeConfigsResponse {
+    let asked = Asked {
+        image,
+        request,
+        broker_texts,
+    };
+    DescribeConfigsResponse {
+        throttle_time_ms: 0,
+        results: (request.resources.iter())
+            .map(|resource| asked.result(resource))
+            .collect(),
+    }
+}
+
+struct Asked<'a> {
+    image: &'a Image,
+    request: &'a DescribeConfigsRequest,
+    broker_texts: &'a BrokerTexts,
+}
+
+type Outcome = Result<Vec<DescribeConfigsResourceResult>, (ErrorCode, String)>;
+
+impl Asked<'_> {
+    fn result(&self, resource: &DescribeConfigsResource) -> DescribeConfigsResult {
+        let name = resource.resource_name.as_str();
+        let outcome = match ResourceType(resource.resource_type) {
+            ResourceType::TOPIC => self.topic(name),
+            ResourceType::BROKER => self.broker(name),
+            ResourceType::BROKER_LOGGER => self.logger(name),
+            _ => Err(invalid(INVALID_REQUEST_MESSAGE)),
+        };
+        let (error_code, message, mut configs) = match outcome {
+            Ok(configs) => (ErrorCode::NONE, String::new(), configs),
+            Err((code, message)) => (code, message, Vec::new()),
+        };
+        let keys = resource.configuration_keys.as_ref();
+        if let Some(keys) = keys.filter(|keys| !keys.is_empty()) {
+            let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
+            configs.retain(|config| keys.contains(config.name.as_str()));
+        }
+        DescribeConfigsResult {
+            error_code,
+            error_message: Some(message),
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            configs,
+        }
+    }
+
+    fn topic(&self, name: &str) -> Outcome {
+        topic_names::check(name)
+            .map_err(|message| (ErrorCode::INVALID_TOPIC_EXCEPTION, message))?;
+        if self.image.topics().by_name(name).is_none() {
+            return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, String::new()));
+        }
+        let own = self.image.topic_configs(name);
+        let described = describe::topic(self.broker_texts, &own);
+        Ok(described.into_iter().map(|one| self.entry(one)).collect())
+    }
+
+    fn broker(&self, name: &str) -> Outcome {
+        if name.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.check_broker(name, " or empty string,")?;
+        let described = describe::broker(self.broker_texts);
+        Ok(described.into_iter().map(|one| self.entry(one)).collect())
+    }
+
+    fn logger(&self, name: &str) -> Outcome {
+        if name.is_empty() {
+            return Err(invalid("Broker id must not be empty"));
+        }
+        self.check_broker(name, "")?;
+        let level = LevelFilter::current().to_string().to_uppercase();
+        let documentation = "The level down to which log lines are written.".to_owned();
+        Ok(vec![DescribeConfigsResourceResult {
+            name: "root".to_owned(),
+            value: Some(level),
+            config_source: SOURCE_LOGGER,
+            documentation: self.request.include_documentation.then_some(documentation),
+            ..DescribeConfigsResourceResult::default()
+        }])
+    }
+
+    /// Whether `name` is this broker's id.
+    fn check_broker(&self, name: &str, or: &str) -> Result<(), (ErrorCode, String)> {
+        let own = self.image.node_id().0;
+        match name.parse::<i32>() {
+            Ok(id) if id == own => Ok(()),
+            Ok(id) => Err(invalid(&format!(
+                "Unexpected broker id, expected {own}{or} but received {id}"
+            ))),
+            Err(_) => Err(invalid(&format!(
+                "Broker id must be an integer, but it is: {name}"
+            ))),
+        }
+    }
+
+    fn entry(&self, described: Described) -> DescribeConfigsResourceResult {
+        let synonyms = if self.request.include_synonyms {
+            described.synonyms.into_iter().map(synonym).collect()
+        } else {
+            Vec::new()
+        };
+        let documentation = described.setting.documentation.to_owned();
+        DescribeConfigsResourceResult {
+            name: described.setting.name.to_owned(),
+            value: described.value,
+            read_only: described.read_only,
+            config_source: described.source as i8,
+            is_sensitive: described.setting.is_sensitive(),
+            synonyms,
+            config_type: type_of(described.setting.kind),
+            documentation: self.request.include_documentation.then_some(documentation),
+        }
+    }
+}
+
+fn invalid(message: &str) -> (ErrorCode, String) {
+    (ErrorCode::INVALID_REQUEST, message.to_owned())
+}
+
+fn synonym(synonym: Synonym) -> DescribeConfigsSynonym {
+    DescribeConfigsSynonym {
+        name: synonym.name.to_owned(),
+        value: synonym.value,
+        source: synonym.source as i8,
+    }
+}
+
+/// `DescribeConfigsResponse.ConfigType`.
+fn type_of(kind: Kind) -> i8 {
+    match kind {
+        Kind::Boolean => 1,
+        Kind::String => 2,
+        Kind::Int => 3,
+        Kind::Short => 4,
+        Kind::Long => 5,
+        Kind::Double => 6,
+        Kind::List => 7,
+        Kind::Class => 8,
+        Kind::Password => 9,
+    }
+}
+
+#[cfg(test)]
+#[path = "describe_configs_test.rs"]
+mod describe_configs_test;
