@@ -224,6 +224,14 @@ impl Sending {
 }
 
 impl InFlight {
+    /// Whether it ends by itself, as file operations do; sockets wait for a peer.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Read(_) | Self::Write(..) | Self::Sync(..) | Self::Preallocate(..)
+        )
+    }
+
     /// What to tell a fault hook.
     pub(super) fn fault_point(&self) -> FaultPoint {
         let (kind, len) = match self {

@@ -8,9 +8,10 @@
 //! - When operations do not end at shutdown their slots are leaked, never freed.
 //! - One `io_uring_enter` a turn: it submits what has gathered, runs deferred task work, and waits
 //!   when told to. No enter at all when there is nothing to submit and nothing to reap.
-//! - A full submission queue is submitted and filled again; operations past
-//!   [`RingOptions::operations_max`] wait in order. A completion queue that overflows loses nothing
-//!   (NODROP is required).
+//! - A full submission queue is submitted and filled again; file operations past
+//!   [`RingOptions::file_operations_max`] wait in order. Socket operations are bounded by their
+//!   sockets and never wait behind files: a receive may last for ever, and what ends it may be a
+//!   send. A completion queue that overflows loses nothing (NODROP is required).
 //!
 //! The ring is woken by an eventfd under a multishot poll that is never read: each write is an
 //! edge, so a wake costs the sleeper no operation.
@@ -64,6 +65,9 @@ pub struct UringDriver {
     ring: Ring,
     slots: Vec<Option<Slot>>,
     in_flight: usize,
+    /// File operations in the ring, at most `file_operations_max`.
+    files_in_ring: usize,
+    file_operations_max: usize,
     handles: HandleTable,
     /// Waiting for room, in order.
     backlog: VecDeque<OperationId>,
@@ -84,11 +88,13 @@ impl UringDriver {
     pub fn new(options: RingOptions) -> io::Result<Self> {
         let wake = ring::WakeFd::new()?;
         let mut ring = Ring::new(&options)?;
-        ring.poll_wake(wake.raw());
+        ring.watch(wake.raw());
         Ok(Self {
             ring,
             slots: Vec::new(),
             in_flight: 0,
+            files_in_ring: 0,
+            file_operations_max: options.file_operations_max,
             handles: HandleTable::default(),
             backlog: VecDeque::new(),
             paused: VecDeque::new(),
@@ -119,20 +125,31 @@ impl UringDriver {
 
     /// Puts an operation into the ring, or into the backlog when there is no room.
     fn start(&mut self, id: OperationId) {
-        if !self.backlog.is_empty() || !self.try_start(id) {
+        let behind = !self.backlog.is_empty() && self.slot(id).operation.is_file();
+        if behind || !self.try_start(id) {
             self.backlog.push_back(id);
         }
     }
 
+    fn slot(&mut self, id: OperationId) -> &mut Slot {
+        match self.slots.get_mut(id.0 as usize) {
+            Some(Some(slot)) => slot,
+            _ => panic!("operation {} is not in flight", id.0),
+        }
+    }
+
     fn try_start(&mut self, id: OperationId) -> bool {
-        let Some(slot) = &mut self.slots[id.0 as usize] else {
-            unreachable!("started while in flight")
-        };
-        if !self.ring.has_room() {
+        let is_file = self.slot(id).operation.is_file();
+        let too_many = is_file && self.files_in_ring >= self.file_operations_max;
+        if too_many || !self.ring.has_room() {
             return false;
         }
+        self.files_in_ring += usize::from(is_file);
         let mut limit = usize::MAX;
         if let Some(hook) = &mut self.faults {
+            let Some(Some(slot)) = self.slots.get(id.0 as usize) else {
+                unreachable!("looked at above")
+            };
             match hook.ask(slot.operation.fault_point()) {
                 Fault::None => {}
                 Fault::Shorten(bytes) => limit = bytes.max(1),
@@ -146,8 +163,8 @@ impl UringDriver {
                 }
             }
         }
-        let entry = slot.operation.entry(limit).user_data(u64::from(id.0));
-        self.ring.push(entry);
+        let entry = self.slot(id).operation.entry(limit);
+        self.ring.push(&entry.user_data(u64::from(id.0)));
         true
     }
 
@@ -205,7 +222,7 @@ impl UringDriver {
         self.ring.reap(&mut reaped);
         for entry in reaped.drain(..) {
             match entry.user_data {
-                WAKE => self.ring.wake_seen(&entry, self.pool.wake.raw()),
+                WAKE => self.ring.wake_seen(&entry),
                 ring::CANCEL => {}
                 _ => self.advance(&entry, completed),
             }
@@ -216,16 +233,18 @@ impl UringDriver {
     /// One result of the kernel: the operation has ended or goes on.
     fn advance(&mut self, entry: &Reaped, completed: &mut Vec<(OperationId, Completion)>) {
         let id = OperationId(entry.user_data as u32);
-        let Some(slot) = self.slots.get_mut(id.0 as usize).and_then(Option::as_mut) else {
-            unreachable!("the kernel completed operation {} twice", id.0)
-        };
-        if let Some(handle) = slot.operation.received_on() {
+        let slot = self.slot(id);
+        let is_file = slot.operation.is_file();
+        let received_on = slot.operation.received_on();
+        let progress = slot.operation.advance(entry.result);
+        self.files_in_ring -= usize::from(is_file);
+        if let Some(handle) = received_on {
             self.handles
                 .set_likely_empty(handle, !entry.socket_has_more);
         }
-        match slot.operation.advance(entry.result) {
+        match progress {
             Progress::More => {
-                slot.retries = 0;
+                self.slot(id).retries = 0;
                 self.start(id);
             }
             Progress::Again(errno) => self.retry(id, errno, completed),
@@ -240,14 +259,13 @@ impl UringDriver {
         completed: &mut Vec<(OperationId, Completion)>,
     ) {
         let now = self.now();
-        let Some(slot) = &mut self.slots[id.0 as usize] else {
-            unreachable!("retried while in flight")
-        };
+        let slot = self.slot(id);
         slot.retries += 1;
-        if self.ending || slot.retries > RETRIES_MAX {
+        let retries = slot.retries;
+        if self.ending || retries > RETRIES_MAX {
             let error = io::Error::from_raw_os_error(errno);
             self.finish(id, Err(error), completed);
-        } else if slot.retries > RETRIES_AT_ONCE {
+        } else if retries > RETRIES_AT_ONCE {
             self.paused.push_back((now.after(RETRY_PAUSE), id));
         } else {
             self.start(id);
@@ -411,3 +429,6 @@ impl Drop for UringDriver {
         }
     }
 }
+
+#[cfg(test)]
+mod uring_test;

@@ -23,8 +23,8 @@ pub struct RingOptions {
     pub submission_entries: u32,
     /// Entries of the completion queue. What exceeds it is kept by the kernel and slower.
     pub completion_entries: u32,
-    /// Operations in the ring at a time; what exceeds it waits in order.
-    pub operations_max: usize,
+    /// File operations in the ring at a time; what exceeds it waits in order.
+    pub file_operations_max: usize,
     /// Faults to inject (tests).
     pub faults: Option<FaultHook>,
 }
@@ -33,8 +33,8 @@ pub struct RingOptions {
 pub const SUBMISSION_ENTRIES: u32 = 512;
 /// Room for the completions of a whole shard's operations in the usual case.
 pub const COMPLETION_ENTRIES: u32 = 16_384;
-/// Every connection of a shard has a receive in flight, and some have more.
-pub const OPERATIONS_MAX: usize = 65_536;
+/// Enough to keep a device busy (32) and to flush a thousand segments at once.
+pub const FILE_OPERATIONS_MAX: usize = 4_096;
 
 const _: () = assert!(SUBMISSION_ENTRIES <= COMPLETION_ENTRIES);
 
@@ -43,7 +43,7 @@ impl Default for RingOptions {
         Self {
             submission_entries: SUBMISSION_ENTRIES,
             completion_entries: COMPLETION_ENTRIES,
-            operations_max: OPERATIONS_MAX,
+            file_operations_max: FILE_OPERATIONS_MAX,
             faults: None,
         }
     }
@@ -60,10 +60,10 @@ pub(super) struct Reaped {
 
 pub(super) struct Ring {
     ring: IoUring,
-    operations_max: usize,
-    /// Operations that are in the ring and not reaped.
-    inside: usize,
-    wake_lost: bool,
+    /// The descriptor that other threads write to, once there is one.
+    wake: Option<RawFd>,
+    /// The poll on it has ended and is to be armed.
+    wake_unarmed: bool,
 }
 
 impl Ring {
@@ -85,17 +85,13 @@ impl Ring {
         }
         Ok(Self {
             ring,
-            operations_max: options.operations_max,
-            inside: 0,
-            wake_lost: false,
+            wake: None,
+            wake_unarmed: false,
         })
     }
 
     /// Whether one more operation may enter; submits what has gathered when the queue is full.
     pub(super) fn has_room(&mut self) -> bool {
-        if self.inside >= self.operations_max {
-            return false;
-        }
         if self.ring.submission().is_full() {
             self.submit_only();
         }
@@ -103,47 +99,45 @@ impl Ring {
     }
 
     /// Adds an operation; `has_room` was true.
-    pub(super) fn push(&mut self, entry: squeue::Entry) {
-        self.inside += 1;
-        self.push_raw(&entry);
-    }
-
-    fn push_raw(&mut self, entry: &squeue::Entry) {
+    pub(super) fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: what the entry points to is owned by a slot of the driver until the completion
         // (or by nobody, for entries without pointers).
         let pushed = unsafe { self.ring.submission().push(entry) };
         assert!(pushed.is_ok(), "the submission queue had room");
     }
 
-    fn push_own(&mut self, entry: &squeue::Entry) {
-        if self.ring.submission().is_full() {
-            self.submit_only();
+    /// Adds an entry of the ring's own; false when there is no room for the moment.
+    fn push_own(&mut self, entry: &squeue::Entry) -> bool {
+        let room = self.has_room();
+        if room {
+            self.push(entry);
         }
-        if self.ring.submission().is_full() {
-            // The kernel is short of memory for the moment; tried again with the next turn.
-            self.wake_lost |= entry.get_user_data() == WAKE;
-            return;
-        }
-        self.push_raw(entry);
+        room
     }
 
-    /// Arms the poll that ends a wait when another thread wrote to the wake-up descriptor.
-    pub(super) fn poll_wake(&mut self, wake: RawFd) {
+    /// Ends waits when another thread writes to `wake`.
+    pub(super) fn watch(&mut self, wake: RawFd) {
+        self.wake = Some(wake);
+        self.arm_wake();
+    }
+
+    fn arm_wake(&mut self) {
+        let Some(wake) = self.wake else { return };
         let entry = opcode::PollAdd::new(Fd(wake), libc::POLLIN as u32)
             .multi(true)
             .build()
             .user_data(WAKE);
-        self.wake_lost = false;
-        self.push_own(&entry);
+        self.wake_unarmed = !self.push_own(&entry);
     }
 
     /// The wake-up descriptor was written to, or its poll has ended and is armed again.
-    pub(super) fn wake_seen(&mut self, entry: &Reaped, wake: RawFd) {
+    pub(super) fn wake_seen(&mut self, entry: &Reaped) {
         if !entry.socket_has_more {
-            self.poll_wake(wake);
+            self.arm_wake();
         }
     }
 
+    /// Cancels everything in the ring, the watch on the wake-up descriptor included.
     pub(super) fn cancel_all(&mut self) {
         let entry = opcode::AsyncCancel2::new(CancelBuilder::any())
             .build()
@@ -158,6 +152,9 @@ impl Ring {
 
     /// Submits, runs deferred task work, and waits up to `limit` for one completion.
     pub(super) fn enter(&mut self, limit: Option<Duration>) {
+        if self.wake_unarmed {
+            self.arm_wake();
+        }
         let Some(limit) = limit else {
             let submission = self.ring.submission();
             let idle = submission.is_empty() && !submission.taskrun() && !submission.cq_overflow();
@@ -183,14 +180,7 @@ impl Ring {
 
     /// Takes all completions.
     pub(super) fn reap(&mut self, reaped: &mut Vec<Reaped>) {
-        let before = reaped.len();
-        let mut own = 0;
-        for entry in self.ring.completion() {
-            let entry = reaped_of(&entry);
-            own += usize::from(matches!(entry.user_data, WAKE | CANCEL));
-            reaped.push(entry);
-        }
-        self.inside -= reaped.len() - before - own;
+        reaped.extend(self.ring.completion().map(|entry| reaped_of(&entry)));
     }
 }
 
