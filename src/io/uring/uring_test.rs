@@ -64,6 +64,28 @@ async fn pair() -> (TcpStream, TcpStream) {
     (connecting.await.unwrap(), accepted)
 }
 
+/// Many slices through one connection, until its end.
+async fn carry_across_a_connection() {
+    let (client, server) = pair().await;
+    let slices: Vec<Bytes> = (0..100u8)
+        .map(|number| Bytes::from(vec![number; 700 * usize::from(number % 5)]))
+        .collect();
+    let expected: Vec<u8> = slices.iter().flatten().copied().collect();
+    let sending = spawn(TaskClass::Produce, async move {
+        client.send_vectored(slices).await.unwrap();
+    });
+    let mut all = BytesMut::with_capacity(expected.len() + 1);
+    loop {
+        let (count, back) = server.receive(all).await;
+        all = back;
+        if count.unwrap() == 0 {
+            break;
+        }
+    }
+    assert!(all[..] == expected[..], "{} bytes", all.len());
+    sending.await;
+}
+
 /// Every operation is hit by every passing trouble, at random: nothing is lost or done twice.
 #[test]
 fn transfers_survive_short_counts_interruptions_and_shortages() {
@@ -106,29 +128,7 @@ fn transfers_survive_short_counts_interruptions_and_shortages() {
                 assert_eq!(read.unwrap(), 904);
                 assert_eq!(back[..904], filled(4_096, 5)[..904]);
             }
-            let (client, server) = pair().await;
-            let slices: Vec<Bytes> = (0..100u8)
-                .map(|number| Bytes::from(vec![number; 700 * usize::from(number % 5)]))
-                .collect();
-            let expected: Vec<u8> = slices.iter().flatten().copied().collect();
-            let sending = spawn(TaskClass::Produce, async move {
-                client.send_vectored(slices).await.unwrap();
-            });
-            let mut all = BytesMut::with_capacity(expected.len() + 1);
-            loop {
-                let (count, back) = server.receive(all).await;
-                all = back;
-                if count.unwrap() == 0 {
-                    break;
-                }
-            }
-            assert!(
-                all[..] == expected[..],
-                "{} of {}",
-                all.len(),
-                expected.len()
-            );
-            sending.await;
+            carry_across_a_connection().await;
         });
         assert_eq!(runtime.end(), Leftovers::default());
         assert!(
