@@ -20,7 +20,9 @@ def dump(files, *flags):
     words = [str(kafka_home() / "bin/kafka-dump-log.sh"), *flags, "--files",
              ",".join(str(file) for file in files)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
-    text = done.stdout + done.stderr
+    # The tool takes the first record of a segment for the successor of offset -1.
+    text = re.sub(r"Non-consecutive offsets in .*\n  -1 is followed by \d+\n(?!  )", "",
+                  done.stdout + done.stderr)
     check(done.returncode == 0, f"kafka-dump-log ended with {done.returncode}: {text[-1500:]}")
     for line in text.splitlines():
         # `isvalid: true` and the word in a record's own text are no complaints.
