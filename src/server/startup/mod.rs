@@ -1,8 +1,8 @@
 //! What is settled before the first shard starts: the data folder is ours, the ports are free, so
 //! many cores and bytes may be used. Every refusal says what to do about it.
 //!
-//! Runs once, on the main thread, with blocking calls. The kernel's own conditions (io_uring,
-//! locked memory) are checked by `io::startup`.
+//! Runs once, on the main thread, with blocking calls. What the kernel must allow (io_uring, open
+//! files, direct I/O) is looked at by [`io::startup`](crate::io::startup).
 
 mod cpus;
 mod directory_lock;
@@ -16,6 +16,10 @@ use thiserror::Error;
 pub use self::directory_lock::DirectoryLock;
 
 use crate::base::config::{BrokerConfig, Budgets};
+use crate::io::startup::{DirectIo, Refusal, check_open_files, check_ring, direct_io, file_system};
+
+/// Files that a broker without partitions and clients has open, at most.
+const OPEN_FILES_MIN: u64 = 1_024;
 
 /// Why the broker does not start.
 #[derive(Debug, Error)]
@@ -42,6 +46,9 @@ pub enum StartupError {
         /// ` (pid N)` where it is known.
         holder: String,
     },
+    /// The machine does not allow what a broker needs.
+    #[error(transparent)]
+    Machine(#[from] Refusal),
     /// A port cannot be bound.
     #[error("cannot listen on {address}: {source}; {advice}")]
     Port {
@@ -101,16 +108,12 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
     ports::settle(&mut config.listeners.clients)?;
     let allowed = cpus::allowed();
     let cpus = cpus::choose(&config.cores, &allowed)?;
+    // One ring for each shard and one for the controller.
+    check_ring(cpus.len() + 1)?;
+    check_open_files(OPEN_FILES_MIN)?;
     let machine = machine::measure(&config.log_dir);
     let budgets = Budgets::divide(&config, machine);
-    let mut warnings = Vec::new();
-    if is_temporary(&config.log_dir) {
-        warnings.push(format!(
-            "the data is in {}, which the system may empty at any time; set log.dirs to a folder \
-             that stays",
-            config.log_dir.display()
-        ));
-    }
+    let mut warnings = warnings_of_folder(&config.log_dir)?;
     if cpus.len() > allowed.len() {
         warnings.push(format!(
             "{} shards share {} CPUs; coreline.cores above the number of CPUs only costs",
@@ -125,6 +128,22 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
         lock,
         warnings,
     })
+}
+
+fn warnings_of_folder(folder: &Path) -> Result<Vec<String>, StartupError> {
+    let mut warnings = Vec::new();
+    if is_temporary(folder) {
+        warnings.push(format!(
+            "the data is in {}, which the system may empty at any time; set log.dirs to a folder \
+             that stays",
+            folder.display()
+        ));
+    }
+    if let DirectIo::Buffered(notice) = direct_io(folder)? {
+        warnings.push(notice);
+    }
+    warnings.extend(file_system(folder).ok().and_then(|found| found.notice));
+    Ok(warnings)
 }
 
 fn is_temporary(path: &Path) -> bool {
