@@ -18,12 +18,38 @@ pub mod config;
 pub mod error;
 pub mod format;
 pub mod invariants;
-mod partition_log;
 pub mod recovery;
 pub mod seeded;
 pub mod validation;
+
+mod admission;
+mod append;
+mod cache;
+mod checked_batch;
+mod claims;
+mod context;
+mod delete;
+mod durable;
+mod health;
+mod journal;
+mod limited;
+mod log_id_file;
+mod lookup;
+mod open;
+mod partition_log;
+mod producers;
+mod read;
+mod roll;
+mod scan;
+mod segment;
 mod shard_logs;
+mod snapshots;
+mod tail;
 mod wait;
+mod write_back;
+
+#[cfg(test)]
+mod log_test;
 
 pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity, TimestampType};
 pub use config::{ReadLimit, ReadResult, TimestampedOffset};

@@ -1,18 +1,28 @@
-//! One partition's log, as the partition layer sees it.
+//! One partition's log, as the partition layer sees it. Lives on its shard; all methods run there.
+//!
+//! ```text
+//! Opening ─> Open ─> Deleting ─> Gone
+//!              └───> Closed
+//! ```
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
-use bytes::{Bytes, BytesMut};
-
-use super::config::{
-    AppendContext, Appended, LogConfig, LogIdentity, ReadLimit, ReadResult, TimestampedOffset,
-};
-use super::error::{AppendError, LogError, ReadError};
-use super::wait::Waiters;
-use crate::base::error_code::ErrorCode;
+use super::config::{LogConfig, LogIdentity};
+use super::context::ShardContext;
+use super::durable::Marks;
+use super::error::LogError;
+use super::format::damage_mark::DamageMark;
+use super::format::epoch_cache::EpochCache;
+use super::format::producer_state::ProducerStates;
+use super::journal::JournalQueue;
+use super::journal::record::LogId;
+use super::segment::Segment;
+use super::tail::Tail;
+use super::wait::{Turns, Waiters};
 use crate::base::ids::{LeaderEpoch, Offset};
-use crate::base::time::TimestampMs;
 
 /// What an observer of a log is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,36 +35,113 @@ pub enum LogEvent {
 
 type Observer = Rc<dyn Fn(LogEvent)>;
 
-/// A partition's log. Lives on its shard; all methods run there.
+/// Where a log stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogStatus {
+    Open,
+    /// Its shard has closed.
+    Closed,
+    /// A DELETE is under way.
+    Deleting,
+    /// Its folder is gone, durably.
+    Gone,
+}
+
+/// The log's positions.
+pub(crate) struct Ends {
+    pub(crate) log_start: Cell<Offset>,
+    pub(crate) log_end: Cell<Offset>,
+    pub(crate) durable_end: Cell<Offset>,
+    /// Segment and position of the durable end.
+    pub(crate) durable_place: Cell<(i64, u64)>,
+}
+
+/// A partition's log.
 pub struct Log {
+    pub(crate) shard: Rc<ShardContext>,
     identity: LogIdentity,
-    config: RefCell<LogConfig>,
-    log_start: Cell<Offset>,
-    log_end: Cell<Offset>,
-    durable_end: Cell<Offset>,
-    latest_epoch: Cell<LeaderEpoch>,
-    epochs: RefCell<Vec<(LeaderEpoch, Offset)>>,
-    tail: RefCell<Vec<(Offset, Offset, TimestampMs, Bytes)>>,
-    closed: Cell<bool>,
-    waiters: Waiters,
+    pub(crate) folder: Rc<Path>,
+    pub(crate) config: RefCell<Rc<LogConfig>>,
+    pub(crate) ends: Ends,
+    pub(crate) recovery_point: Cell<Offset>,
+    pub(crate) segments: RefCell<BTreeMap<i64, Rc<Segment>>>,
+    active: RefCell<Rc<Segment>>,
+    pub(crate) tail: RefCell<Tail>,
+    pub(crate) marks: RefCell<Marks>,
+    pub(crate) epochs: RefCell<EpochCache>,
+    pub(crate) producers: RefCell<ProducerStates>,
+    log_id: Cell<Option<LogId>>,
+    journal_queue: JournalQueue,
+    /// Whoever changes the log's end or shape.
+    pub(crate) order: Turns,
+    pub(crate) waiters: Rc<Waiters>,
     observer: RefCell<Option<Observer>>,
+    pub(crate) status: Cell<LogStatus>,
+    pub(crate) damage: RefCell<Option<DamageMark>>,
+    /// The bytes of the segment's partial block are in no live journal file: the next append puts
+    /// them there first.
+    pub(crate) needs_prefix: Cell<bool>,
+    pub(crate) is_truncating: Cell<bool>,
+    pub(crate) is_write_back_queued: Cell<bool>,
+    pub(crate) is_reserving_ahead: Cell<bool>,
+    /// Bytes appended since the last producer snapshot.
+    pub(crate) bytes_since_snapshot: Cell<u64>,
+    pub(crate) is_snapshot_under_way: Cell<bool>,
+    pub(crate) last_duplicate_end: Cell<Option<Offset>>,
+}
+
+/// What a log is opened with.
+pub(crate) struct LogParts {
+    pub(crate) identity: LogIdentity,
+    pub(crate) config: LogConfig,
+    pub(crate) folder: Rc<Path>,
+    pub(crate) segments: BTreeMap<i64, Rc<Segment>>,
+    pub(crate) active: Rc<Segment>,
+    pub(crate) epochs: EpochCache,
+    pub(crate) producers: ProducerStates,
+    pub(crate) log_start: Offset,
+    pub(crate) log_end: Offset,
+    pub(crate) recovery_point: Offset,
+    pub(crate) damage: Option<DamageMark>,
 }
 
 impl Log {
-    pub(super) fn new(identity: LogIdentity, config: LogConfig) -> Self {
-        Self {
-            identity,
-            config: RefCell::new(config),
-            log_start: Cell::default(),
-            log_end: Cell::default(),
-            durable_end: Cell::default(),
-            latest_epoch: Cell::new(LeaderEpoch::NONE),
-            epochs: RefCell::default(),
+    pub(crate) fn new(shard: &Rc<ShardContext>, parts: LogParts) -> Rc<Self> {
+        let place = (parts.active.base_offset.0, parts.active.size.get());
+        let has_partial_block = !parts.active.head_block.borrow().is_empty();
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            identity: parts.identity,
+            folder: parts.folder,
+            config: RefCell::new(Rc::new(parts.config)),
+            ends: Ends {
+                log_start: Cell::new(parts.log_start),
+                log_end: Cell::new(parts.log_end),
+                durable_end: Cell::new(parts.log_end),
+                durable_place: Cell::new(place),
+            },
+            recovery_point: Cell::new(parts.recovery_point),
+            segments: RefCell::new(parts.segments),
+            active: RefCell::new(parts.active),
             tail: RefCell::default(),
-            closed: Cell::new(false),
-            waiters: Waiters::default(),
+            marks: RefCell::default(),
+            epochs: RefCell::new(parts.epochs),
+            producers: RefCell::new(parts.producers),
+            log_id: Cell::new(None),
+            journal_queue: JournalQueue::default(),
+            order: Turns::default(),
+            waiters: shard.health.waiters(),
             observer: RefCell::new(None),
-        }
+            status: Cell::new(LogStatus::Open),
+            damage: RefCell::new(parts.damage),
+            needs_prefix: Cell::new(has_partial_block),
+            is_truncating: Cell::new(false),
+            is_write_back_queued: Cell::new(false),
+            is_reserving_ahead: Cell::new(false),
+            bytes_since_snapshot: Cell::new(0),
+            is_snapshot_under_way: Cell::new(false),
+            last_duplicate_end: Cell::new(None),
+        })
     }
 
     /// Which partition this is.
@@ -66,37 +153,40 @@ impl Log {
     /// The first offset that can be read.
     #[must_use]
     pub fn log_start_offset(&self) -> Offset {
-        self.log_start.get()
+        self.ends.log_start.get()
     }
 
     /// The next offset to be assigned (LEO).
     #[must_use]
     pub fn log_end_offset(&self) -> Offset {
-        self.log_end.get()
+        self.ends.log_end.get()
     }
 
     /// Everything below it is on stable storage (under `write.caching`: its write has completed).
     #[must_use]
     pub fn durable_end(&self) -> Offset {
-        self.durable_end.get()
+        self.ends.durable_end.get()
     }
 
     /// The first offset of an open transaction, else the log end; the caller takes the minimum
     /// with its high watermark.
     #[must_use]
     pub fn last_stable_offset(&self) -> Offset {
-        self.log_end.get()
+        let first_open = self.producers.borrow().first_unstable_offset();
+        first_open
+            .unwrap_or(self.log_end_offset())
+            .min(self.log_end_offset())
     }
 
     /// The settings in force.
     #[must_use]
-    pub fn config(&self) -> LogConfig {
-        self.config.borrow().clone()
+    pub fn config(&self) -> Rc<LogConfig> {
+        Rc::clone(&self.config.borrow())
     }
 
     /// Puts new settings in force for what comes.
     pub fn update_config(&self, config: LogConfig) {
-        *self.config.borrow_mut() = config;
+        *self.config.borrow_mut() = Rc::new(config);
     }
 
     /// Installs the one observer that learns of every move of the durable end. It is called
@@ -106,181 +196,106 @@ impl Log {
         *self.observer.borrow_mut() = Some(Rc::new(observer));
     }
 
+    pub(crate) fn notify(&self, event: LogEvent) {
+        let observer = self.observer.borrow().clone();
+        if let Some(observer) = observer {
+            observer(event);
+        }
+    }
+
     /// Records the start of a leadership: (epoch, log end) enters the epoch cache even when no
     /// record follows. Older epochs are ignored.
     pub fn make_leader(&self, leader_epoch: LeaderEpoch) {
-        if leader_epoch > self.latest_epoch.get() {
-            self.latest_epoch.set(leader_epoch);
+        if leader_epoch > self.latest_epoch() {
             self.epochs
                 .borrow_mut()
-                .push((leader_epoch, self.log_end.get()));
+                .assign(leader_epoch, self.log_end_offset());
         }
     }
 
     /// The highest epoch known.
     #[must_use]
     pub fn latest_epoch(&self) -> LeaderEpoch {
-        self.latest_epoch.get()
+        self.epochs
+            .borrow()
+            .latest()
+            .map_or(LeaderEpoch::NONE, |entry| entry.leader_epoch)
     }
 
-    /// The largest known epoch ≤ `leader_epoch` and its end: the start of the next one, or the log
-    /// end (`LeaderEpochFileCache.endOffsetFor`). `None` when no such epoch is known.
+    /// The largest known epoch at or below `leader_epoch` and its end: the start of the next one,
+    /// or the log end (`LeaderEpochFileCache.endOffsetFor`). `None` when none is known.
     #[must_use]
     pub fn epoch_end_offset(&self, leader_epoch: LeaderEpoch) -> Option<(LeaderEpoch, Offset)> {
-        let epochs = self.epochs.borrow();
-        let place = epochs
-            .iter()
-            .rposition(|(epoch, _)| *epoch <= leader_epoch)?;
-        let (epoch, _) = epochs.get(place)?;
-        let end = epochs
-            .get(place + 1)
-            .map_or(self.log_end.get(), |(_, start)| *start);
-        Some((*epoch, end))
+        let found = self
+            .epochs
+            .borrow()
+            .end_offset_for(leader_epoch, self.log_end_offset());
+        let (epoch, end) = found;
+        (epoch != LeaderEpoch::NONE).then_some((epoch, end))
     }
 
     /// The epoch under which `offset` was appended.
     #[must_use]
     pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
-        let epochs = self.epochs.borrow();
-        epochs
-            .iter()
-            .rev()
-            .find(|(_, start)| *start <= offset)
-            .map(|(epoch, _)| *epoch)
+        self.epochs.borrow().epoch_for_offset(offset)
     }
 
-    /// Validates one batch, waits until there is room for it, assigns its offsets and stamps them.
-    /// Answers once it is appended; durability is [`Self::wait_durable`]'s.
-    ///
-    /// # Errors
-    /// See [`AppendError`]; in every case nothing of the batch is in the log.
-    pub async fn append(
-        self: &Rc<Self>,
-        mut batch: BytesMut,
-        context: AppendContext,
-    ) -> Result<Appended, AppendError> {
-        if self.closed.get() {
-            return Err(LogError::Closed.into());
-        }
-        let Some(count) = batch.get(23..27).and_then(|bytes| bytes.try_into().ok()) else {
-            return Err(AppendError::Invalid {
-                code: ErrorCode::CORRUPT_MESSAGE,
-                message: "the batch is shorter than its header".into(),
-            });
-        };
-        let base_offset = self.log_end.get();
-        let last_offset = base_offset.plus(i64::from(i32::from_be_bytes(count)));
-        if let Some(field) = batch.get_mut(0..8) {
-            field.copy_from_slice(&base_offset.0.to_be_bytes());
-        }
-        if let Some(field) = batch.get_mut(12..16) {
-            field.copy_from_slice(&context.leader_epoch.0.to_be_bytes());
-        }
-        let timestamp = batch.get(35..43).and_then(|bytes| bytes.try_into().ok());
-        let timestamp = TimestampMs(timestamp.map_or(-1, i64::from_be_bytes));
-        self.tail
+    /// Where and why the log is damaged, if it is.
+    #[must_use]
+    pub fn damage(&self) -> Option<DamageMark> {
+        self.damage.borrow().clone()
+    }
+
+    pub(crate) fn log_id(&self) -> Option<LogId> {
+        self.log_id.get()
+    }
+
+    pub(crate) fn set_log_id(&self, log_id: LogId) {
+        self.log_id.set(Some(log_id));
+    }
+
+    pub(crate) fn journal_queue(&self) -> &JournalQueue {
+        &self.journal_queue
+    }
+
+    pub(crate) fn active_segment(&self) -> Rc<Segment> {
+        Rc::clone(&self.active.borrow())
+    }
+
+    pub(crate) fn set_active(&self, segment: &Rc<Segment>) {
+        self.segments
             .borrow_mut()
-            .push((base_offset, last_offset, timestamp, batch.freeze()));
-        self.log_end.set(last_offset.plus(1));
-        self.set_durable_end(last_offset.plus(1));
-        Ok(Appended {
-            base_offset,
-            last_offset,
-            log_append_time: TimestampMs::NONE,
-            log_start_offset: self.log_start.get(),
-            duplicate: false,
-        })
+            .insert(segment.base_offset.0, Rc::clone(segment));
+        *self.active.borrow_mut() = Rc::clone(segment);
     }
 
-    fn set_durable_end(&self, end: Offset) {
-        self.durable_end.set(end);
-        self.waiters.wake_all();
-        let observer = self.observer.borrow().clone();
-        if let Some(observer) = observer {
-            observer(LogEvent::DurableEnd(end));
+    pub(crate) fn segment_at(&self, base_offset: Offset) -> Option<Rc<Segment>> {
+        self.segments.borrow().get(&base_offset.0).cloned()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.status.get() != LogStatus::Open
+    }
+
+    /// Whether the log takes appends.
+    pub(crate) fn check_writable(&self) -> Result<(), LogError> {
+        self.shard.health.check()?;
+        if self.is_closed() || self.shard.is_closing.get() {
+            return Err(LogError::Closed);
+        }
+        match &*self.damage.borrow() {
+            Some(mark) => Err(LogError::Damaged(format!(
+                "{} is damaged at byte {}: {}",
+                self.folder.join(&mark.file).display(),
+                mark.position,
+                mark.cause
+            ))),
+            None => Ok(()),
         }
     }
 
-    /// Waits until the durable end has reached `end`.
-    ///
-    /// # Errors
-    /// [`LogError::Offline`] after a failed write or flush, [`LogError::Closed`].
-    pub async fn wait_durable(&self, end: Offset) -> Result<(), LogError> {
-        self.waiters
-            .wait_for(|| {
-                if self.durable_end.get() >= end {
-                    return Some(Ok(()));
-                }
-                self.closed.get().then_some(Err(LogError::Closed))
-            })
-            .await
-    }
-
-    /// Whole batches from the one that holds `from` on. Empty at the log's end and where `limit`
-    /// allows nothing.
-    ///
-    /// # Errors
-    /// [`ReadError::OutOfRange`] outside `log_start_offset..=log_end_offset`.
-    pub async fn read(&self, from: Offset, limit: ReadLimit) -> Result<ReadResult, ReadError> {
-        let (start, end) = (self.log_start.get(), self.log_end.get());
-        if from < start || from > end {
-            return Err(ReadError::OutOfRange { from, start, end });
-        }
-        let tail = self.tail.borrow();
-        let first = tail.partition_point(|(_, last, _, _)| *last < from);
-        let mut result = ReadResult::default();
-        for (_, last, _, bytes) in tail.iter().skip(first) {
-            let fits = result.bytes + bytes.len() <= limit.max_bytes;
-            let is_forced = result.bytes == 0 && limit.min_one_batch;
-            if *last >= limit.end || !(fits || is_forced) {
-                break;
-            }
-            result.bytes += bytes.len();
-            result.slices.push(bytes.clone());
-        }
-        Ok(result)
-    }
-
-    /// The first record at or after `timestamp`, below `end`.
-    ///
-    /// # Errors
-    /// [`ReadError::Log`] when the log cannot be read.
-    pub async fn offset_for_timestamp(
-        &self,
-        timestamp: TimestampMs,
-        end: Offset,
-    ) -> Result<Option<TimestampedOffset>, ReadError> {
-        let tail = self.tail.borrow();
-        let found = tail
-            .iter()
-            .find(|(_, last, max, _)| *max >= timestamp && *last < end);
-        Ok(found.map(|(base, _, max, _)| TimestampedOffset {
-            timestamp: *max,
-            offset: *base,
-            leader_epoch: self.epoch_for_offset(*base).unwrap_or_default(),
-        }))
-    }
-
-    /// The record with the largest timestamp below `end` (ListOffsets -3).
-    ///
-    /// # Errors
-    /// [`ReadError::Log`] when the log cannot be read.
-    pub async fn offset_of_max_timestamp(
-        &self,
-        end: Offset,
-    ) -> Result<Option<TimestampedOffset>, ReadError> {
-        let tail = self.tail.borrow();
-        let below = tail.iter().filter(|(_, last, _, _)| *last < end);
-        let found = below.rev().max_by_key(|(_, _, max, _)| *max);
-        Ok(found.map(|(base, _, max, _)| TimestampedOffset {
-            timestamp: *max,
-            offset: *base,
-            leader_epoch: self.epoch_for_offset(*base).unwrap_or_default(),
-        }))
-    }
-
-    pub(super) fn mark_closed(&self) {
-        self.closed.set(true);
+    pub(crate) fn set_status(&self, status: LogStatus) {
+        self.status.set(status);
         self.waiters.wake_all();
     }
 }

@@ -1,14 +1,20 @@
 //! The logs of one shard: its journal, its budgets, its part of the log directory.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::config::{LogConfig, LogIdentity};
+use super::context::{FoundAtOpen, ShardContext};
 use super::error::LogError;
-use super::partition_log::Log;
+use super::format::file_names::{LogFileKind, PARTITION_METADATA};
+use super::format::partition_metadata;
+use super::health::Health;
+use super::journal::{Journal, JournalOptions};
+use super::open::load;
+use super::partition_log::{Log, LogEvent, LogStatus};
+use super::segment::{segment_path, step_max_for};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
+use crate::io::{self, File, OpenOptions};
 
 /// What a shard needs to open its part of the log directory.
 #[derive(Clone, Debug)]
@@ -42,8 +48,7 @@ pub struct ClosedLog {
 
 /// One shard's journal, logs and tail-cache budget.
 pub struct ShardLogs {
-    options: ShardLogsOptions,
-    logs: RefCell<HashMap<LogIdentity, Rc<Log>>>,
+    context: Rc<ShardContext>,
 }
 
 impl ShardLogs {
@@ -52,10 +57,22 @@ impl ShardLogs {
     /// # Errors
     /// What the file system answers; [`LogError::Refused`] where the disk is too small.
     pub async fn open(options: ShardLogsOptions) -> Result<Rc<Self>, LogError> {
-        Ok(Rc::new(Self {
-            options,
-            logs: RefCell::default(),
-        }))
+        let health = Rc::new(Health::default());
+        let journal = Journal::open(JournalOptions::new(&options, Rc::clone(&health))).await?;
+        let found = FoundAtOpen {
+            reserve_step_max: step_max_for(&options.directory).await,
+            log_starts: super::recovery::read_log_starts(&options.directory).await?,
+        };
+        let context = Rc::new(ShardContext::new(&options, health, journal, found));
+        let watched = Rc::downgrade(&context);
+        context.health.watch(move || {
+            let Some(context) = watched.upgrade() else {
+                return;
+            };
+            let logs: Vec<Rc<Log>> = context.logs.borrow().values().cloned().collect();
+            logs.iter().for_each(|log| log.notify(LogEvent::Offline));
+        });
+        Ok(Rc::new(Self { context }))
     }
 
     /// Creates the folder and files of a new, empty log, durably.
@@ -67,9 +84,34 @@ impl ShardLogs {
         identity: LogIdentity,
         config: LogConfig,
     ) -> Result<Rc<Log>, LogError> {
-        let log = Rc::new(Log::new(identity.clone(), config));
-        self.logs.borrow_mut().insert(identity, Rc::clone(&log));
+        let folder: Rc<Path> = self.context.directory.join(identity.folder()).into();
+        let failed = |error| LogError::io(format!("creating {}", folder.display()), error);
+        io::directory::create(&folder).await.map_err(failed)?;
+        let made = self.fill_folder(&folder, &identity).await;
+        if let Err(error) = made {
+            // Nothing names the folder yet; a leftover would stand in the way of the next try.
+            let _ = io::directory::remove_all(&folder).await;
+            return Err(failed(error));
+        }
+        let log = self
+            .open_folder(folder, identity, config, Offset(0))
+            .await?;
+        log.begin_life().await?;
         Ok(log)
+    }
+
+    async fn fill_folder(&self, folder: &Path, identity: &LogIdentity) -> std::io::Result<()> {
+        let metadata = partition_metadata::encode(identity.topic_id);
+        io::directory::write_file_durably(&folder.join(PARTITION_METADATA), &metadata).await?;
+        let path = segment_path(folder, Offset(0), LogFileKind::Log);
+        let options = OpenOptions {
+            write: true,
+            create_new: true,
+            ..OpenOptions::default()
+        };
+        File::open(&path, options).await?.sync_all().await?;
+        io::directory::sync(folder).await?;
+        io::directory::sync(&self.context.directory).await
     }
 
     /// Opens a log whose folder exists.
@@ -81,16 +123,43 @@ impl ShardLogs {
         identity: LogIdentity,
         config: LogConfig,
     ) -> Result<Rc<Log>, LogError> {
-        self.create_log(identity, config).await
+        let folder: Rc<Path> = self.context.directory.join(identity.folder()).into();
+        let key = (identity.topic.clone(), identity.partition);
+        let log_start = self
+            .context
+            .log_starts
+            .get(&key)
+            .copied()
+            .unwrap_or_default();
+        self.open_folder(folder, identity, config, log_start).await
     }
 
-    /// Deletes a log: it takes nothing any more, its folder goes in the background.
+    async fn open_folder(
+        &self,
+        folder: Rc<Path>,
+        identity: LogIdentity,
+        config: LogConfig,
+        log_start: Offset,
+    ) -> Result<Rc<Log>, LogError> {
+        self.context.health.check()?;
+        let health = &self.context.health;
+        let parts = load(health, folder, identity.clone(), config, log_start).await?;
+        let log = Log::new(&self.context, parts);
+        log.active_segment().jitter_ms.set(log.draw_jitter());
+        self.context
+            .logs
+            .borrow_mut()
+            .insert(identity, Rc::clone(&log));
+        Ok(log)
+    }
+
+    /// Deletes a log: it takes nothing any more, and its folder is gone when this answers.
     ///
     /// # Errors
     /// What the file system answers.
     pub async fn delete_log(&self, log: &Rc<Log>) -> Result<(), LogError> {
-        log.mark_closed();
-        self.logs.borrow_mut().remove(log.identity());
+        log.delete().await?;
+        self.context.logs.borrow_mut().remove(log.identity());
         Ok(())
     }
 
@@ -100,10 +169,16 @@ impl ShardLogs {
     /// # Errors
     /// [`LogError::Offline`] after a failed write: then the next start recovers.
     pub async fn close(&self) -> Result<Vec<ClosedLog>, LogError> {
-        let logs: Vec<Rc<Log>> = self.logs.borrow_mut().drain().map(|(_, log)| log).collect();
+        self.context.is_closing.set(true);
+        let logs: Vec<Rc<Log>> = self.context.logs.borrow().values().cloned().collect();
+        super::limited::for_each_limited(logs.clone(), LOGS_CLOSED_AT_ONCE, |log| async move {
+            log.settle().await
+        })
+        .await?;
+        self.context.journal.close();
         let mut closed = Vec::with_capacity(logs.len());
         for log in logs {
-            log.mark_closed();
+            log.set_status(LogStatus::Closed);
             closed.push(ClosedLog {
                 topic: log.identity().topic.clone(),
                 partition: log.identity().partition,
@@ -111,12 +186,34 @@ impl ShardLogs {
                 recovery_point: log.log_end_offset(),
             });
         }
+        self.context.logs.borrow_mut().clear();
         Ok(closed)
     }
 
     /// The directory that holds the logs.
     #[must_use]
-    pub fn directory(&self) -> &std::path::Path {
-        &self.options.directory
+    pub fn directory(&self) -> &Path {
+        &self.context.directory
+    }
+
+    /// Journal cycles written since the shard opened.
+    #[must_use]
+    pub fn journal_cycles(&self) -> u64 {
+        self.context.journal.cycles()
+    }
+
+    /// Bytes of the tail caches, pinned ones included.
+    #[must_use]
+    pub fn cached_bytes(&self) -> usize {
+        self.context.cache.used()
+    }
+
+    /// Whether a failed write or flush has taken the directory offline.
+    #[must_use]
+    pub fn is_offline(&self) -> bool {
+        self.context.health.is_offline()
     }
 }
+
+/// Logs written back at the same time while a shard closes.
+const LOGS_CLOSED_AT_ONCE: usize = 16;

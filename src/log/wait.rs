@@ -1,6 +1,7 @@
 //! Waiting for a condition of this shard: single-threaded, no allocation while nothing waits.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Poll, Waker};
@@ -38,7 +39,6 @@ impl Waiters {
         .await
     }
 
-    #[allow(dead_code)]
     /// As [`Self::wait_for`], but gives up with `None` once `deadline` has passed.
     pub(crate) async fn wait_until<T>(
         &self,
@@ -67,6 +67,76 @@ impl Waiters {
         let mut wakers = self.wakers.borrow_mut();
         if !wakers.iter().any(|known| known.will_wake(waker)) {
             wakers.push(waker.clone());
+        }
+    }
+}
+
+/// Turns in the order of asking: whoever holds a [`Turn`] is alone until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    next: Cell<u64>,
+    /// Who asked and neither has nor gave up; the front one has the turn.
+    queue: RefCell<VecDeque<u64>>,
+    waiters: Waiters,
+}
+
+/// The right to go on alone.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    number: u64,
+}
+
+impl Turns {
+    /// Waits for the turn.
+    pub(crate) async fn take(&self) -> Turn<'_> {
+        let turn = self.queue_up();
+        self.waiters
+            .wait_for(|| turn.is_first().then_some(()))
+            .await;
+        turn
+    }
+
+    /// Waits for the turn until `deadline`.
+    pub(crate) async fn take_until(&self, deadline: MonotonicNs) -> Option<Turn<'_>> {
+        let turn = self.queue_up();
+        self.waiters
+            .wait_until(deadline, || turn.is_first().then_some(()))
+            .await?;
+        Some(turn)
+    }
+
+    /// Whether nobody has or awaits a turn.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.borrow().is_empty()
+    }
+
+    fn queue_up(&self) -> Turn<'_> {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        self.queue.borrow_mut().push_back(number);
+        Turn {
+            turns: self,
+            number,
+        }
+    }
+}
+
+impl Turn<'_> {
+    fn is_first(&self) -> bool {
+        self.turns.queue.borrow().front() == Some(&self.number)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let was_first = self.is_first();
+        self.turns
+            .queue
+            .borrow_mut()
+            .retain(|number| *number != self.number);
+        if was_first {
+            self.turns.waiters.wake_all();
         }
     }
 }

@@ -1,0 +1,112 @@
+//! Admission implies room (JOURNAL §4): before an append is fixed in its order, everything that it
+//! will need is reserved. A full disk is answered at once; for ring and memory an append waits in
+//! order, until its own deadline.
+
+use std::rc::Rc;
+
+use super::checked_batch::CheckedBatch;
+use super::config::AppendContext;
+use super::error::{AppendError, LogError};
+use super::journal::reservation;
+use super::log_id_file::LogIdFile;
+use super::partition_log::Log;
+use crate::base::limits::BLOCK_BYTES;
+use crate::io;
+use crate::log::format::file_names::LOG_ID;
+
+/// What was reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    pub(crate) ring_bytes: u64,
+}
+
+impl Log {
+    /// Sees to it that all room is there; the caller has the log's turn.
+    pub(crate) async fn admit(
+        self: &Rc<Self>,
+        checked: &CheckedBatch,
+        context: &AppendContext,
+    ) -> Result<Admitted, AppendError> {
+        if self.log_id().is_none() {
+            self.begin_life().await.map_err(full_or_failed)?;
+        }
+        if self.must_roll(checked) {
+            self.roll().await.map_err(full_or_failed)?;
+        }
+        let segment = self.active_segment();
+        let end = segment.size.get() + checked.batch.len() as u64;
+        if !segment.is_reserved(end) {
+            let (segment_bytes, step_max) =
+                (self.config().segment_bytes, self.shard.reserve_step_max);
+            let reserved = segment.reserve(end, segment_bytes, step_max).await;
+            reserved.map_err(|error| full_or_failed(segment.failed("reserving", error)))?;
+        }
+        self.admit_to_ring_and_memory(checked.batch.len(), context)
+            .await
+    }
+
+    async fn admit_to_ring_and_memory(
+        self: &Rc<Self>,
+        length: usize,
+        context: &AppendContext,
+    ) -> Result<Admitted, AppendError> {
+        let journal = &self.shard.journal;
+        // A batch that no cycle holds goes direct: its record alone is written.
+        let is_inline = length + BLOCK_BYTES <= journal.sizes().cycle_bytes_max;
+        let inline = if is_inline { length } else { BLOCK_BYTES };
+        let prefix = if self.needs_prefix.get() {
+            reservation(BLOCK_BYTES)
+        } else {
+            0
+        };
+        let ring_bytes = reservation(inline) + prefix;
+        let charge = context.buffer_bytes.max(length);
+        let try_now = || {
+            if self.shard.health.is_offline() || self.is_closed() {
+                return Some(());
+            }
+            if self.shard.cache.is_under_pressure() {
+                self.shard.relieve_memory();
+            }
+            (self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes)).then_some(())
+        };
+        if !self.shard.admission.is_idle() || try_now().is_none() {
+            let turn = self.shard.admission.take_until(context.deadline).await;
+            let _turn = turn.ok_or(AppendError::TimedOut)?;
+            let admitted = journal.room.wait_until(context.deadline, try_now).await;
+            admitted.ok_or(AppendError::TimedOut)?;
+        }
+        self.check_writable()?;
+        Ok(Admitted { ring_bytes })
+    }
+
+    /// Gives the log its id in this incarnation's journals, durably, before its first record.
+    pub(crate) async fn begin_life(self: &Rc<Self>) -> Result<(), LogError> {
+        let segment = self.active_segment();
+        segment.writer(false).await?;
+        let file = LogIdFile {
+            incarnation: self.shard.incarnation,
+            log_id: self.shard.next_uuid().0,
+            segment_base: segment.base_offset,
+            position: segment.size.get(),
+            log_end: self.log_end_offset(),
+            log_start: self.log_start_offset(),
+            recovery_point: self.recovery_point.get(),
+        };
+        let path = self.folder.join(LOG_ID);
+        let written = io::directory::write_file_durably(&path, &file.encode()).await;
+        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
+        self.set_log_id(file.log_id);
+        Ok(())
+    }
+}
+
+/// A full disk is the producer's to know at once; anything else is told as it is.
+fn full_or_failed(error: LogError) -> AppendError {
+    match error {
+        LogError::Io { what, source } if source.kind() == std::io::ErrorKind::StorageFull => {
+            AppendError::StorageFull(format!("{what}: {source}"))
+        }
+        other => AppendError::Log(other),
+    }
+}

@@ -1,0 +1,117 @@
+//! The memory of a shard's tail caches: one budget, the oldest batches leave first, and what is
+//! not in its segment yet is pinned (JOURNAL §5).
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+
+use super::partition_log::Log;
+use super::wait::Waiters;
+
+/// Pinned bytes may take this part of the cache before appends wait.
+const PINNED_SHARE: usize = 2;
+/// Write-back is asked for from this part of the pinned budget on.
+const PRESSURE_NUMERATOR: usize = 3;
+const PRESSURE_DENOMINATOR: usize = 4;
+/// Pinned entries that one eviction steps over.
+const PINNED_STEPS_MAX: usize = 64;
+
+/// The budget of one shard.
+pub(crate) struct CacheBudget {
+    bytes_max: usize,
+    used: Cell<usize>,
+    pinned: Cell<usize>,
+    /// One item for each cached batch, oldest first; it stands for the oldest batch of its log.
+    order: RefCell<VecDeque<Weak<Log>>>,
+    /// Woken when pinned bytes were written.
+    pub(crate) room: Rc<Waiters>,
+}
+
+impl CacheBudget {
+    /// A budget of `bytes_max`.
+    pub(crate) fn new(bytes_max: usize, room: Rc<Waiters>) -> Self {
+        Self {
+            bytes_max,
+            used: Cell::new(0),
+            pinned: Cell::new(0),
+            order: RefCell::default(),
+            room,
+        }
+    }
+
+    fn pinned_max(&self) -> usize {
+        self.bytes_max / PINNED_SHARE
+    }
+
+    /// Whether `charge` more may be pinned. One append is always let in, however large.
+    pub(crate) fn has_room(&self, charge: usize) -> bool {
+        self.pinned.get() == 0 || self.pinned.get() + charge <= self.pinned_max()
+    }
+
+    /// Whether write-back should start although no log has gathered enough.
+    pub(crate) fn is_under_pressure(&self) -> bool {
+        self.pinned.get() > self.pinned_max() / PRESSURE_DENOMINATOR * PRESSURE_NUMERATOR
+    }
+
+    /// A batch of `log` was appended: cached and pinned.
+    pub(crate) fn add(&self, log: &Rc<Log>, charge: usize) {
+        self.used.set(self.used.get() + charge);
+        self.pinned.set(self.pinned.get() + charge);
+        self.order.borrow_mut().push_back(Rc::downgrade(log));
+        if self.used.get() > self.bytes_max {
+            self.evict();
+        }
+    }
+
+    /// Pinned bytes went to their segment; they stay cached.
+    pub(crate) fn unpin(&self, charge: usize) {
+        self.pinned.set(self.pinned.get() - charge);
+        if self.used.get() > self.bytes_max {
+            self.evict();
+        }
+        self.room.wake_all();
+    }
+
+    /// Cached bytes were dropped by truncation or deletion.
+    pub(crate) fn drop_cached(&self, charge: usize, pinned: usize) {
+        self.used.set(self.used.get() - charge);
+        self.pinned.set(self.pinned.get() - pinned);
+        self.room.wake_all();
+    }
+
+    /// Bytes charged now.
+    pub(crate) fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    fn evict(&self) {
+        let mut steps_left = PINNED_STEPS_MAX;
+        while self.used.get() > self.bytes_max && steps_left > 0 {
+            let Some(oldest) = self.order.borrow_mut().pop_front() else {
+                return;
+            };
+            let Some(log) = oldest.upgrade() else {
+                continue;
+            };
+            match log.evict_oldest() {
+                Evicted::Freed(charge) => self.used.set(self.used.get() - charge),
+                Evicted::Empty => {}
+                Evicted::Pinned => {
+                    steps_left -= 1;
+                    self.order.borrow_mut().push_back(oldest);
+                }
+            }
+        }
+    }
+}
+
+/// What became of a log's oldest cached batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evicted {
+    /// It is gone; so much was charged for it.
+    Freed(usize),
+    /// It is not in its segment yet.
+    Pinned,
+    /// Nothing is cached.
+    Empty,
+}

@@ -1,0 +1,208 @@
+//! What a log does when a journal file that names it is to be reused (JOURNAL §5).
+
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::journal::record::{RecordHeader, RecordKind};
+use super::journal::{Claim, Copied, Done, Entry, Result, Signal};
+use super::partition_log::{Log, LogStatus};
+use super::segment::{Segment, floor_to_block};
+use crate::base::limits::BLOCK_BYTES;
+
+/// A segment and how far it was written when a flush of the whole file system began.
+pub(crate) struct FlushSnapshot {
+    segment: Rc<Segment>,
+    written: u64,
+}
+
+impl Log {
+    /// Segments up to the claimed one that are not durable to the byte yet, oldest first.
+    fn unfinished_up_to(&self, segment_base: i64) -> Vec<Rc<Segment>> {
+        let segments = self.segments.borrow();
+        let all = segments.range(..=segment_base).map(|(_, segment)| segment);
+        all.filter(|segment| !segment.is_finished.get())
+            .cloned()
+            .collect()
+    }
+
+    /// Brings the whole blocks that the claim names to their segments; waits for what changes the
+    /// log meanwhile.
+    pub(crate) async fn write_back_claim(self: &Rc<Self>, claim: &Claim) -> Result<()> {
+        let settled = || {
+            let is_deleted = self.status.get() == LogStatus::Gone;
+            let is_changing = self.is_truncating.get() || self.status.get() == LogStatus::Deleting;
+            (is_deleted || !is_changing).then_some(is_deleted)
+        };
+        if self.shard.health.race(&self.waiters, settled).await? {
+            return Ok(());
+        }
+        for segment in self.unfinished_up_to(claim.segment_base) {
+            if segment.is_sealed.get() {
+                // Its end is being written by the task that the roll has started.
+                let finished = || segment.is_finished.get().then_some(());
+                self.shard.health.race(&segment.waiters, finished).await?;
+                continue;
+            }
+            let end = claim.end_position.min(segment.size.get());
+            let place = (claim.segment_base, end);
+            let durable = || {
+                let is_durable = self.ends.durable_place.get() >= place;
+                (is_durable || self.marks.borrow().is_empty()).then_some(())
+            };
+            self.shard.health.race(&self.waiters, durable).await?;
+            let target = floor_to_block(end);
+            self.write_blocks(&segment, target).await?;
+            let written = || (segment.written.get() >= target).then_some(());
+            self.shard.health.race(&segment.waiters, written).await?;
+        }
+        Ok(())
+    }
+
+    fn open_claim(&self, claim: &Claim) -> Option<Rc<Segment>> {
+        if matches!(self.status.get(), LogStatus::Gone) {
+            return None;
+        }
+        let segment = self.segments.borrow().get(&claim.segment_base).cloned()?;
+        (!segment.is_finished.get()).then_some(segment)
+    }
+
+    /// Whether bytes that the claim names are written but not flushed.
+    pub(crate) fn needs_flush(&self, claim: &Claim) -> bool {
+        self.open_claim(claim).is_some_and(|segment| {
+            let end = floor_to_block(claim.end_position.min(segment.size.get()));
+            segment.flushed.get() < end
+        })
+    }
+
+    /// Flushes the claimed segment.
+    pub(crate) async fn flush_claim(&self, claim: &Claim) -> Result<()> {
+        match self.open_claim(claim) {
+            Some(segment) => segment.flush().await,
+            None => Ok(()),
+        }
+    }
+
+    /// How far the claimed segment is written, before someone flushes the whole file system.
+    pub(crate) fn flush_snapshot(&self, claim: &Claim) -> Option<FlushSnapshot> {
+        let segment = self.open_claim(claim)?;
+        let written = segment.written.get();
+        Some(FlushSnapshot { segment, written })
+    }
+
+    /// The whole file system was flushed.
+    pub(crate) fn flushed_by_other(&self, snapshot: &Option<FlushSnapshot>) {
+        if let Some(FlushSnapshot { segment, written }) = snapshot {
+            segment.flushed.set(segment.flushed.get().max(*written));
+        }
+    }
+
+    /// The bytes of the segment's unfinished block, as they are now.
+    fn partial_block(&self, segment: &Segment) -> Bytes {
+        let from = segment.flushed.get();
+        let to = segment.size.get().min(from + BLOCK_BYTES as u64);
+        let mut buffer = self.shard.take_buffer(BLOCK_BYTES);
+        self.tail
+            .borrow()
+            .copy_range(segment, from, to, &mut buffer);
+        let bytes = Bytes::copy_from_slice(&buffer);
+        self.shard.give_buffer(buffer);
+        bytes
+    }
+
+    /// Queues the unfinished block again, if it holds claimed bytes. `None` when it does not fit
+    /// into what may still be copied.
+    pub(crate) fn copy_forward(
+        self: &Rc<Self>,
+        claim: &Claim,
+        bytes_max: usize,
+        signal: &Rc<Signal>,
+    ) -> Option<Copied> {
+        let Some(segment) = self.open_claim(claim) else {
+            return Some(Copied::Nothing);
+        };
+        let end = claim.end_position.min(segment.size.get());
+        if end <= segment.flushed.get().max(segment.partial_end.get()) {
+            return Some(Copied::Nothing);
+        }
+        let bytes = self.partial_block(&segment);
+        if bytes.len() > bytes_max {
+            return None;
+        }
+        let copied = Copied::Forward(bytes.len());
+        self.queue_raw(&segment, segment.flushed.get(), bytes, signal.add());
+        Some(copied)
+    }
+
+    /// Queues bytes of the segment by position, in the log's one order.
+    pub(crate) fn queue_raw(
+        self: &Rc<Self>,
+        segment: &Segment,
+        position: u64,
+        bytes: Bytes,
+        done: Done,
+    ) {
+        let Some(log_id) = self.log_id() else { return };
+        let header = RecordHeader {
+            end_before: self.log_end_offset(),
+            end_after: self.log_end_offset(),
+            ..RecordHeader::new(RecordKind::Data, log_id, segment.base_offset, position)
+        };
+        self.shard
+            .journal
+            .enqueue(self, Entry::control(header, bytes, done));
+    }
+
+    /// No room to copy: the partial block goes to the segment. Whoever completes that block later
+    /// first puts its bytes into the journal again.
+    pub(crate) async fn write_partial_block(self: &Rc<Self>, claim: &Claim) -> Result<()> {
+        let Some(segment) = self.open_claim(claim) else {
+            return Ok(());
+        };
+        let _turn = self.order.take().await;
+        self.wait_all_durable().await?;
+        let target = floor_to_block(segment.size.get());
+        self.write_blocks(&segment, target).await?;
+        segment.wait_for_writes().await?;
+        let (from, to) = (segment.issued.get(), segment.size.get());
+        let mut buffer = self.shard.take_buffer(BLOCK_BYTES);
+        self.tail
+            .borrow()
+            .copy_range(&segment, from, to, &mut buffer);
+        segment.write_partial_block(&buffer).await?;
+        self.shard.give_buffer(buffer);
+        segment.flush_partial_block(to).await?;
+        self.needs_prefix.set(true);
+        Ok(())
+    }
+
+    /// Queues a WATERMARK: all below the first segment that is not finished, and what of that is
+    /// flushed, is durable in segments.
+    pub(crate) fn queue_watermark(self: &Rc<Self>, signal: &Rc<Signal>) {
+        if matches!(self.status.get(), LogStatus::Gone | LogStatus::Deleting) {
+            return;
+        }
+        if let Some(mut entry) = self.watermark() {
+            entry.done = signal.add();
+            self.shard.journal.enqueue(self, entry);
+        }
+    }
+
+    fn watermark(&self) -> Option<Entry> {
+        let log_id = self.log_id()?;
+        let segments = self.segments.borrow();
+        let segment = segments
+            .values()
+            .find(|segment| !segment.is_finished.get())?;
+        let position = segment.flushed.get().max(segment.partial_end.get());
+        let mut inline = BytesMut::with_capacity(16);
+        inline.extend_from_slice(&self.log_start_offset().0.to_be_bytes());
+        inline.extend_from_slice(&self.recovery_point.get().0.to_be_bytes());
+        let header = RecordHeader {
+            end_before: self.log_end_offset(),
+            end_after: self.log_end_offset(),
+            ..RecordHeader::new(RecordKind::Watermark, log_id, segment.base_offset, position)
+        };
+        Some(Entry::control(header, inline.freeze(), Done::Nothing))
+    }
+}

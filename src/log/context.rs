@@ -1,0 +1,132 @@
+//! What all logs of a shard share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::rc::{Rc, Weak};
+
+use super::cache::CacheBudget;
+use super::config::LogIdentity;
+use super::health::Health;
+use super::journal::Journal;
+use super::partition_log::Log;
+use super::segment::Segment;
+use super::wait::Turns;
+use super::write_back::WriteBack;
+use crate::base::ids::{Offset, PartitionIndex, Uuid};
+use crate::base::random::Random;
+use crate::io::AlignedBuffer;
+
+/// Write buffers kept for the next writes, and the largest that is kept.
+const BUFFERS_KEPT_MAX: usize = 8;
+const BUFFER_BYTES_KEPT_MAX: usize = 1024 * 1024;
+/// Reading descriptors of closed segments that stay open.
+const READERS_OPEN_MAX: usize = 256;
+
+/// One a shard.
+pub(crate) struct ShardContext {
+    pub(crate) directory: PathBuf,
+    pub(crate) incarnation: Uuid,
+    pub(crate) health: Rc<Health>,
+    pub(crate) journal: Rc<Journal>,
+    pub(crate) cache: CacheBudget,
+    pub(crate) write_back: WriteBack,
+    /// Appends that wait for room go on in the order in which they came.
+    pub(crate) admission: Turns,
+    /// Largest step by which a segment reserves blocks.
+    pub(crate) reserve_step_max: u64,
+    /// Where logs begin, by the checkpoint file that recovery wrote.
+    pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
+    random: RefCell<Random>,
+    buffers: RefCell<Vec<AlignedBuffer>>,
+    readers: RefCell<VecDeque<Weak<Segment>>>,
+    /// All open logs.
+    pub(crate) logs: RefCell<HashMap<LogIdentity, Rc<Log>>>,
+    /// No more appends: the shard is closing.
+    pub(crate) is_closing: Cell<bool>,
+}
+
+/// What was read of the directory when the shard opened.
+pub(crate) struct FoundAtOpen {
+    pub(crate) reserve_step_max: u64,
+    pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
+}
+
+impl ShardContext {
+    pub(crate) fn new(
+        options: &super::ShardLogsOptions,
+        health: Rc<Health>,
+        journal: Rc<Journal>,
+        found: FoundAtOpen,
+    ) -> Self {
+        Self {
+            directory: options.directory.clone(),
+            incarnation: options.incarnation,
+            cache: CacheBudget::new(options.cache_bytes, Rc::clone(&journal.room)),
+            journal,
+            health,
+            write_back: WriteBack::default(),
+            admission: Turns::default(),
+            reserve_step_max: found.reserve_step_max,
+            log_starts: found.log_starts,
+            random: RefCell::new(Random::new(options.random_seed)),
+            buffers: RefCell::default(),
+            readers: RefCell::default(),
+            logs: RefCell::default(),
+            is_closing: Cell::new(false),
+        }
+    }
+
+    /// A random id.
+    pub(crate) fn next_uuid(&self) -> Uuid {
+        self.random.borrow_mut().next_uuid()
+    }
+
+    /// A random number below `bound`.
+    pub(crate) fn random_below(&self, bound: u64) -> u64 {
+        self.random.borrow_mut().below(bound)
+    }
+
+    /// Memory asks: every log with a whole block to write writes it.
+    pub(crate) fn relieve_memory(&self) {
+        for log in self.logs.borrow().values() {
+            if log.has_whole_block() {
+                log.request_write_back();
+            }
+        }
+    }
+
+    /// An empty write buffer for `bytes`.
+    pub(crate) fn take_buffer(&self, bytes: usize) -> AlignedBuffer {
+        let mut buffers = self.buffers.borrow_mut();
+        let place = buffers.iter().position(|buffer| buffer.capacity() >= bytes);
+        let kept = place.map(|place| buffers.swap_remove(place));
+        drop(buffers);
+        kept.map_or_else(
+            || AlignedBuffer::with_capacity(bytes),
+            |mut buffer| {
+                buffer.clear();
+                buffer
+            },
+        )
+    }
+
+    /// Keeps a buffer for the next write.
+    pub(crate) fn give_buffer(&self, buffer: AlignedBuffer) {
+        let mut buffers = self.buffers.borrow_mut();
+        if buffers.len() < BUFFERS_KEPT_MAX && buffer.capacity() <= BUFFER_BYTES_KEPT_MAX {
+            buffers.push(buffer);
+        }
+    }
+
+    /// A closed segment's reading descriptor was opened: the oldest beyond the limit closes.
+    pub(crate) fn reader_opened(&self, segment: &Rc<Segment>) {
+        let mut readers = self.readers.borrow_mut();
+        readers.push_back(Rc::downgrade(segment));
+        if readers.len() > READERS_OPEN_MAX
+            && let Some(oldest) = readers.pop_front().and_then(|oldest| oldest.upgrade())
+        {
+            oldest.close_reader();
+        }
+    }
+}

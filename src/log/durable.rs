@@ -1,0 +1,169 @@
+//! From appended to durable: an append counts when its cycle, and for a direct write its segment's
+//! flush too, is on stable storage, and all appends before it are.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::error::LogError;
+use super::journal::record::{RecordHeader, RecordKind};
+use super::journal::{Done, Entry};
+use super::partition_log::{Log, LogEvent};
+use super::seeded::{SeededBug, is_seeded};
+use crate::base::ids::Offset;
+use crate::io::Durability;
+
+/// An append on its way.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    end_offset: Offset,
+    segment_base: i64,
+    end_position: u64,
+    /// Operations that must end: its cycle, and the segment's write if it went direct.
+    waits: u8,
+}
+
+/// The appends of one log that are not durable, in order, numbered without gaps.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    queue: VecDeque<Mark>,
+    first: u64,
+}
+
+impl Marks {
+    /// Numbers an append that ends there.
+    pub(crate) fn push(&mut self, end_offset: Offset, place: (i64, u64)) -> u64 {
+        let (segment_base, end_position) = place;
+        self.queue.push_back(Mark {
+            end_offset,
+            segment_base,
+            end_position,
+            waits: 1,
+        });
+        self.first + self.queue.len() as u64 - 1
+    }
+
+    /// Whether all appends are durable.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn range(&mut self, first: u64, last: u64) -> impl Iterator<Item = &mut Mark> {
+        let skip = usize::try_from(first - self.first).unwrap_or(usize::MAX);
+        let count = usize::try_from(last - first + 1).unwrap_or(usize::MAX);
+        self.queue.iter_mut().skip(skip).take(count)
+    }
+
+    fn add_wait(&mut self, first: u64, last: u64) {
+        self.range(first, last).for_each(|mark| mark.waits += 1);
+    }
+
+    /// One operation of these appends has ended; answers the last one that is durable now.
+    fn end_wait(&mut self, first: u64, last: u64) -> Option<Mark> {
+        for mark in self.range(first, last) {
+            assert!(mark.waits > 0, "an append became durable twice");
+            mark.waits -= 1;
+        }
+        let mut durable = None;
+        while self.queue.front().is_some_and(|mark| mark.waits == 0) {
+            durable = self.queue.pop_front();
+            self.first += 1;
+        }
+        durable
+    }
+}
+
+impl Log {
+    /// The cycle (or direct write) of these appends is on stable storage.
+    pub(crate) fn cycle_durable(self: &Rc<Self>, first: u64, last: u64) {
+        let ended = self.marks.borrow_mut().end_wait(first, last);
+        let Some(mark) = ended else { return };
+        assert!(
+            mark.end_offset > self.durable_end(),
+            "the durable end never goes back"
+        );
+        assert!(
+            mark.end_offset <= self.log_end_offset(),
+            "durable end past the appended end"
+        );
+        self.ends.durable_end.set(mark.end_offset);
+        self.ends
+            .durable_place
+            .set((mark.segment_base, mark.end_position));
+        self.waiters.wake_all();
+        self.notify(LogEvent::DurableEnd(mark.end_offset));
+        if self.has_gathered() {
+            self.request_write_back();
+        }
+    }
+
+    /// The end that is on stable storage, as records name it.
+    pub(crate) fn stable_end(&self) -> Offset {
+        self.ends.durable_end.get()
+    }
+
+    /// A note of the durable end for the closing cycle.
+    pub(crate) fn durable_note(&self) -> Option<Entry> {
+        let (segment_base, position) = self.ends.durable_place.get();
+        let base = Offset(segment_base);
+        let header = RecordHeader {
+            end_before: self.durable_end(),
+            end_after: self.durable_end(),
+            ..RecordHeader::new(RecordKind::Data, self.log_id()?, base, position)
+        };
+        Some(Entry::control(header, bytes::Bytes::new(), Done::Nothing))
+    }
+
+    /// These appends go direct: they await their segment's write too.
+    pub(crate) fn begin_direct(&self, first: u64, last: u64) {
+        self.marks.borrow_mut().add_wait(first, last);
+    }
+
+    /// Writes whole blocks up to `end_position` to the segment and makes them durable.
+    pub(crate) async fn write_direct(
+        self: &Rc<Self>,
+        segment_base: Offset,
+        end_position: u64,
+        first: u64,
+        last: u64,
+    ) {
+        let Some(segment) = self.segment_at(segment_base) else {
+            return;
+        };
+        if segment.wait_for_partial_block().await.is_err() {
+            return;
+        }
+        let from = segment.issue(end_position);
+        let mut buffer = self.shard.take_buffer((end_position - from) as usize);
+        self.tail
+            .borrow()
+            .copy_range(&segment, from, end_position, &mut buffer);
+        match segment.write_issued(from, buffer, Durability::Stable).await {
+            Ok(buffer) => self.shard.give_buffer(buffer),
+            Err(_) => return,
+        }
+        self.unpin_written();
+        self.cycle_durable(first, last);
+    }
+
+    /// Waits until the durable end has reached `end`.
+    ///
+    /// # Errors
+    /// [`LogError::Offline`] after a failed write or flush, [`LogError::Closed`].
+    pub async fn wait_durable(&self, end: Offset) -> Result<(), LogError> {
+        let reached = || {
+            let is_early = is_seeded(SeededBug::DuplicateAnsweredEarly)
+                && self.last_duplicate_end.get() == Some(end);
+            if self.durable_end() >= end || is_early {
+                return Some(Ok(()));
+            }
+            self.is_closed().then_some(Err(LogError::Closed))
+        };
+        self.shard.health.race(&self.waiters, reached).await?
+    }
+
+    /// Waits until every append so far is durable.
+    pub(crate) async fn wait_all_durable(&self) -> Result<(), LogError> {
+        let empty = || self.marks.borrow().is_empty().then_some(());
+        self.shard.health.race(&self.waiters, empty).await
+    }
+}

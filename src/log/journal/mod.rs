@@ -1,0 +1,57 @@
+//! The journal of one shard: a ring of files, overwritten in place, through which all its logs
+//! become durable together (JOURNAL §3).
+//!
+//! | File | What |
+//! |---|---|
+//! | `sizes` | how large ring, cycles and shares are (pure) |
+//! | `record`, `cycle` | the bytes (pure) |
+//! | `queue` | what one log has queued, in its one order |
+//! | `plan` | which queued records make the next cycle (pure) |
+//! | `ring` | the files on disk |
+//! | `room` | what may still be admitted, and which file is reused next (pure) |
+//! | `state` | what a journal keeps in memory |
+//! | `writer` | the loop: build, write, complete in order |
+//! | `release` | freeing the oldest file: write back, copy forward, watermark, confirm |
+
+pub mod cycle;
+mod plan;
+mod queue;
+pub mod record;
+mod release;
+mod ring;
+mod room;
+pub mod sizes;
+mod state;
+mod writer;
+
+pub(crate) use queue::{Done, Entry, JournalQueue, Signal};
+pub(crate) use release::Copied;
+pub(crate) use ring::{JOURNAL_FOLDER, RING_FILE_PREFIX, ring_path, shard_folder};
+pub(crate) use room::reservation;
+pub(crate) use writer::{Journal, JournalOptions};
+
+use std::rc::Rc;
+
+use super::error::LogError;
+use super::partition_log::Log;
+
+/// One log in one ring file: what must be durable elsewhere before the file is reused.
+#[derive(Clone)]
+pub(crate) struct Claim {
+    pub(crate) log: Rc<Log>,
+    pub(crate) segment_base: i64,
+    pub(crate) end_position: u64,
+}
+
+impl Claim {
+    /// Takes in a later record of the same log.
+    pub(crate) fn extend(&mut self, segment_base: i64, end_position: u64) {
+        if (segment_base, end_position) > (self.segment_base, self.end_position) {
+            self.segment_base = segment_base;
+            self.end_position = end_position;
+        }
+    }
+}
+
+/// Shorthand of the layer.
+pub(crate) type Result<T> = std::result::Result<T, LogError>;

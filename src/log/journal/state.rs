@@ -1,0 +1,123 @@
+//! What a journal keeps in memory, and the steps on it that need no input or output.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use super::Claim;
+use super::plan::{Completion, CyclePlan, PlanLimits, Taken};
+use super::record::{LogId, RecordHeader, RecordKind};
+use super::ring::RingFile;
+use super::room::RingOrder;
+use crate::io::AlignedBuffer;
+use crate::log::partition_log::Log;
+
+/// One file of the ring with what lives in it.
+pub(super) struct LiveFile {
+    pub(super) file: RingFile,
+    pub(super) first_sequence: u64,
+    pub(super) claims: HashMap<LogId, Claim>,
+}
+
+pub(super) struct InFlight {
+    pub(super) sequence: u64,
+    pub(super) is_done: bool,
+    pub(super) completions: Vec<(Rc<Log>, Completion)>,
+}
+
+pub(super) struct State {
+    pub(super) files: Vec<LiveFile>,
+    pub(super) order: RingOrder,
+    pub(super) ready: VecDeque<Rc<Log>>,
+    /// Bytes in the queues of the logs that are ready.
+    pub(super) queued_bytes: usize,
+    /// Ring bytes admitted and not yet in a cycle.
+    pub(super) reserved: u64,
+    pub(super) next_sequence: u64,
+    pub(super) previous_checksum: u32,
+    pub(super) flushed_sequence: u64,
+    pub(super) lowest_live: u64,
+    /// The last cycle that holds more than notes, and the highest flushed sequence written.
+    pub(super) last_record_sequence: u64,
+    pub(super) vouched_sequence: u64,
+    pub(super) in_flight: VecDeque<InFlight>,
+    /// Logs whose durable end no record names yet.
+    pub(super) changed: Vec<Rc<Log>>,
+    pub(super) is_forced: bool,
+    pub(super) buffers: Vec<AlignedBuffer>,
+}
+
+pub(super) fn complete(finished: Vec<(Rc<Log>, Completion)>) {
+    for (log, completion) in finished {
+        match completion {
+            Completion::Nothing => {}
+            Completion::Tickets(first, last) => log.cycle_durable(first, last),
+            Completion::Signal(signal) => signal.complete_one(),
+        }
+    }
+}
+
+/// A record that only repeats a durable end: no later cycle need vouch for it.
+pub(super) fn is_note(header: &RecordHeader) -> bool {
+    header.kind == RecordKind::Data && header.length == 0
+}
+
+/// The claim of an EXTENT ends with its inline tail; its blocks are durable by themselves.
+pub(super) fn extent_claim(header: &RecordHeader) -> Option<u64> {
+    (header.kind == RecordKind::Extent).then_some(header.position + u64::from(header.length))
+}
+
+/// One round over the logs that have something queued. True when the cycle is full.
+pub(super) fn take_in_turn(state: &mut State, plan: &mut CyclePlan, limits: &PlanLimits) -> bool {
+    for _ in 0..state.ready.len() {
+        let Some(log) = state.ready.pop_front() else {
+            break;
+        };
+        let before = log.journal_queue().bytes();
+        let taken = plan.take_from(&log, limits);
+        state.queued_bytes -= before - log.journal_queue().bytes();
+        match taken {
+            Taken::All => log.journal_queue().is_listed.set(false),
+            Taken::Full => {
+                state.ready.push_front(log);
+                return true;
+            }
+            Taken::Blocked => state.ready.push_back(log),
+        }
+    }
+    false
+}
+
+impl State {
+    /// Nothing queued, nothing written.
+    pub(super) fn new(files: Vec<RingFile>) -> Self {
+        let order = RingOrder::new(files.len());
+        Self {
+            files: files.into_iter().map(LiveFile::new).collect(),
+            order,
+            ready: VecDeque::new(),
+            queued_bytes: 0,
+            reserved: 0,
+            next_sequence: 1,
+            previous_checksum: 0,
+            flushed_sequence: 0,
+            lowest_live: 1,
+            last_record_sequence: 0,
+            vouched_sequence: 0,
+            in_flight: VecDeque::new(),
+            changed: Vec::new(),
+            is_forced: false,
+            buffers: Vec::new(),
+        }
+    }
+}
+
+impl LiveFile {
+    /// A file without live records.
+    pub(super) fn new(file: RingFile) -> Self {
+        Self {
+            file,
+            first_sequence: 0,
+            claims: HashMap::new(),
+        }
+    }
+}

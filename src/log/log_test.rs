@@ -1,0 +1,274 @@
+//! The facade over the simulated disk: what is appended is durable, read back and survives.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use super::*;
+use crate::base::ids::{BrokerEpoch, LeaderEpoch, Offset, PartitionIndex, ShardId, Uuid};
+use crate::base::limits::{KIB, MIB};
+use crate::base::time::TimestampMs;
+use crate::io;
+use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
+use crate::wire::record_batch::{BatchBuilder, NewRecord};
+
+fn batch(value_bytes: usize, mark: u8) -> BytesMut {
+    let value = vec![mark; value_bytes];
+    let mut builder = BatchBuilder::new(Offset(0));
+    builder.append(NewRecord {
+        timestamp: TimestampMs(1_800_000_000_000),
+        key: None,
+        value: Some(&value),
+        headers: &[],
+    });
+    builder.build().unwrap()
+}
+
+fn identity(topic: &str) -> LogIdentity {
+    LogIdentity {
+        topic: topic.to_owned(),
+        topic_id: Uuid([9; 16]),
+        partition: PartitionIndex(0),
+    }
+}
+
+fn context() -> AppendContext {
+    AppendContext::client(LeaderEpoch(1), io::now(), Duration::from_secs(30))
+}
+
+async fn start(incarnation: u8, cache_bytes: usize) -> Rc<ShardLogs> {
+    let directory = PathBuf::from("/data");
+    io::directory::create_all(&directory).await.unwrap();
+    let report = recover(RecoveryOptions {
+        directory: directory.clone(),
+        incarnation: Uuid([incarnation; 16]),
+        shard_count: 1,
+        journal_bytes: 2 * MIB as u64,
+    })
+    .await
+    .unwrap();
+    ShardLogs::open(ShardLogsOptions {
+        directory,
+        shard: ShardId(0),
+        incarnation: Uuid([incarnation; 16]),
+        journal_bytes: report.journal_bytes_per_shard,
+        cache_bytes,
+        random_seed: u64::from(incarnation),
+    })
+    .await
+    .unwrap()
+}
+
+async fn read_all(log: &Rc<Log>) -> Vec<(i64, usize, u8)> {
+    let mut found = Vec::new();
+    let mut from = log.log_start_offset();
+    while from < log.log_end_offset() {
+        let end = log.log_end_offset();
+        let limit = ReadLimit {
+            max_bytes: 64 * KIB,
+            min_one_batch: true,
+            end,
+        };
+        let read = log.read(from, limit).await.unwrap();
+        assert!(read.bytes > 0, "nothing at {from}");
+        for slice in &read.slices {
+            let mut at = 0;
+            while at < slice.len() {
+                let header = crate::wire::record_batch::BatchHeader::parse(&slice[at..]).unwrap();
+                let bytes = header.total_bytes();
+                crate::wire::record_batch::verify_crc(&slice[at..at + bytes]).unwrap();
+                found.push((header.base_offset.0, bytes, slice[at + bytes - 2]));
+                from = header.next_offset();
+                at += bytes;
+            }
+        }
+    }
+    found
+}
+
+async fn append_many(log: &Rc<Log>, sizes: &[usize]) {
+    for (place, size) in sizes.iter().enumerate() {
+        let appended = log
+            .append(batch(*size, place as u8), context())
+            .await
+            .unwrap();
+        log.wait_durable(appended.last_offset.plus(1))
+            .await
+            .unwrap();
+    }
+}
+
+const SIZES: [usize; 12] = [
+    10, 100, 5_000, 40_000, 200_000, 3, 300_000, 17, 4_096, 90_000, 1, 60_000,
+];
+
+#[test]
+fn appends_are_durable_and_read_back() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    let mut runtime = SimRuntime::new(&disk, 1);
+    runtime
+        .block_on(async {
+            let logs = start(1, 64 * MIB).await;
+            let log = logs
+                .create_log(identity("a"), LogConfig::default())
+                .await
+                .unwrap();
+            append_many(&log, &SIZES).await;
+            assert_eq!(log.durable_end(), Offset(SIZES.len() as i64));
+            let found = read_all(&log).await;
+            assert_eq!(found.len(), SIZES.len());
+            for (place, (offset, _, mark)) in found.iter().enumerate() {
+                assert_eq!((*offset, *mark), (place as i64, place as u8));
+            }
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_small_ring_and_cache_go_round() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 2);
+    let mut runtime = SimRuntime::new(&disk, 2);
+    runtime
+        .block_on(async {
+            let logs = start(1, MIB).await;
+            let config = LogConfig {
+                segment_bytes: 400_000,
+                ..LogConfig::default()
+            };
+            let log = logs
+                .create_log(identity("a"), config.clone())
+                .await
+                .unwrap();
+            let quiet = logs.create_log(identity("quiet"), config).await.unwrap();
+            append_many(&quiet, &[100]).await;
+            for _ in 0..6 {
+                append_many(&log, &SIZES).await;
+            }
+            let found = read_all(&log).await;
+            assert_eq!(found.len(), 6 * SIZES.len());
+            assert_eq!(read_all(&quiet).await.len(), 1);
+            let closed = logs.close().await.unwrap();
+            seal_directory(logs.directory(), &closed, BrokerEpoch(1))
+                .await
+                .unwrap();
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_clean_stop_leaves_logs_at_rest() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 3);
+    let config = || LogConfig {
+        segment_bytes: 400_000,
+        ..LogConfig::default()
+    };
+    SimRuntime::new(&disk, 3)
+        .block_on(async {
+            let logs = start(1, MIB).await;
+            let log = logs.create_log(identity("a"), config()).await.unwrap();
+            append_many(&log, &SIZES).await;
+            let closed = logs.close().await.unwrap();
+            seal_directory(logs.directory(), &closed, BrokerEpoch(1))
+                .await
+                .unwrap();
+        })
+        .unwrap();
+    disk.power_cut(3);
+    SimRuntime::new(&disk, 4)
+        .block_on(async {
+            let logs = start(2, MIB).await;
+            let log = logs.open_log(identity("a"), config()).await.unwrap();
+            assert_eq!(read_all(&log).await.len(), SIZES.len());
+            append_many(&log, &SIZES).await;
+            assert_eq!(read_all(&log).await.len(), 2 * SIZES.len());
+        })
+        .unwrap();
+}
+
+/// One life that ends in a crash; answers how many appends of each log were acknowledged, in all.
+fn crashing_life(disk: &SimDisk, life: u8, acked: &Rc<std::cell::RefCell<[i64; 2]>>, seed: u64) {
+    let config = LogConfig {
+        segment_bytes: 300_000,
+        ..LogConfig::default()
+    };
+    let counts = Rc::clone(acked);
+    let run = async move {
+        let logs = start(life, MIB).await;
+        let mut tasks = Vec::new();
+        for (place, topic) in ["a", "b"].into_iter().enumerate() {
+            let known = logs.open_log(identity(topic), config.clone()).await;
+            let log = match known {
+                Ok(log) => log,
+                Err(_) => logs
+                    .create_log(identity(topic), config.clone())
+                    .await
+                    .unwrap(),
+            };
+            let known_acked = counts.borrow()[place];
+            check(&log, known_acked).await;
+            counts.borrow_mut()[place] = log.log_end_offset().0;
+            let counts = Rc::clone(&counts);
+            tasks.push(io::spawn(io::TaskClass::Produce, async move {
+                let mut random = crate::base::random::Random::new(seed ^ place as u64);
+                for _ in 0..200 {
+                    let size = 1 << random.below(18);
+                    let mark = log.log_end_offset().0 as u8;
+                    let Ok(appended) = log.append(batch(size, mark), context()).await else {
+                        return;
+                    };
+                    let end = appended.last_offset.plus(1);
+                    if random.chance(1, 3) && log.wait_durable(end).await.is_ok() {
+                        let mut counts = counts.borrow_mut();
+                        counts[place] = counts[place].max(end.0);
+                    }
+                }
+            }));
+        }
+        for task in tasks {
+            task.await;
+        }
+    };
+    disk.crash_after(seed % 4_000);
+    let _ = SimRuntime::new(disk, seed).block_on(run);
+}
+
+async fn check(log: &Rc<Log>, acked: i64) {
+    assert!(
+        log.log_end_offset().0 >= acked,
+        "{} of {acked}",
+        log.log_end_offset()
+    );
+    assert_eq!(log.damage(), None);
+    for (place, (offset, _, mark)) in read_all(log).await.iter().enumerate() {
+        assert_eq!((*offset, *mark), (place as i64, place as u8));
+    }
+}
+
+#[test]
+fn crashes_lose_nothing_acknowledged() {
+    let seeds: u64 = std::env::var("SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok())
+        .unwrap_or(30);
+    let first: u64 = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(0);
+    for seed in first..first + seeds {
+        let disk = SimDisk::new(SimDiskOptions::default(), seed);
+        let acked = Rc::new(std::cell::RefCell::new([0, 0]));
+        let mut random = crate::base::random::Random::new(seed);
+        for life in 1..6 {
+            println!("seed {seed} life {life} acked {:?}", acked.borrow());
+            crashing_life(&disk, life, &acked, random.next_u64());
+            if random.chance(1, 2) {
+                disk.power_cut(random.next_u64());
+            } else {
+                disk.kill(random.next_u64());
+            }
+            disk.never_crash();
+        }
+    }
+}

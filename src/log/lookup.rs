@@ -1,0 +1,179 @@
+//! Searching by timestamp (`UnifiedLog.fetchOffsetByTimestamp`, ListOffsets).
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::config::{ReadLimit, TimestampedOffset};
+use super::error::ReadError;
+use super::partition_log::Log;
+use super::segment::Segment;
+use crate::base::ids::Offset;
+use crate::base::limits::MIB;
+use crate::base::time::TimestampMs;
+use crate::io;
+use crate::wire::compression::{Codec, DecodeLimits, Decoder};
+use crate::wire::record_batch::{BatchHeader, HEADER_BYTES, TimestampType};
+use crate::wire::record_walk::RecordWalker;
+
+/// Bytes read at a time while searching.
+const SEARCH_BYTES: usize = MIB;
+
+impl Log {
+    /// The first record at or after `timestamp`, below `end`.
+    ///
+    /// # Errors
+    /// [`ReadError::Log`] when the log cannot be read.
+    pub async fn offset_for_timestamp(
+        &self,
+        timestamp: TimestampMs,
+        end: Offset,
+    ) -> Result<Option<TimestampedOffset>, ReadError> {
+        let mut from = self
+            .search_start(timestamp)
+            .await
+            .max(self.log_start_offset());
+        while from < end.min(self.log_end_offset()) {
+            let limit = ReadLimit {
+                max_bytes: SEARCH_BYTES,
+                min_one_batch: true,
+                end,
+            };
+            let read = self.read(from, limit).await?;
+            if read.bytes == 0 {
+                break;
+            }
+            for batch in read.slices.iter().flat_map(batches) {
+                let (header, bytes) = batch;
+                from = header.next_offset();
+                if header.max_timestamp >= timestamp
+                    && let Some(found) = first_at_or_after(header, bytes, timestamp).await
+                    && found.offset >= self.log_start_offset()
+                {
+                    return Ok((found.offset < end).then_some(found));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The record with the largest timestamp below `end` (ListOffsets -3): the first of those with
+    /// that timestamp.
+    ///
+    /// # Errors
+    /// [`ReadError::Log`] when the log cannot be read.
+    pub async fn offset_of_max_timestamp(
+        &self,
+        end: Offset,
+    ) -> Result<Option<TimestampedOffset>, ReadError> {
+        let mut largest = TimestampMs::NONE;
+        for segment in self.all_segments() {
+            self.load_index(&segment).await;
+            let max = segment
+                .index
+                .borrow()
+                .as_ref()
+                .map(|index| index.max_timestamp);
+            largest = largest.max(max.unwrap_or(TimestampMs::NONE));
+        }
+        if largest == TimestampMs::NONE {
+            return Ok(None);
+        }
+        self.offset_for_timestamp(largest, end).await
+    }
+
+    fn all_segments(&self) -> Vec<Rc<Segment>> {
+        self.segments.borrow().values().cloned().collect()
+    }
+
+    /// An offset before the first record of at least `timestamp`, by the time indexes.
+    async fn search_start(&self, timestamp: TimestampMs) -> Offset {
+        for segment in self.all_segments() {
+            self.load_index(&segment).await;
+            let index = segment.index.borrow();
+            let Some(index) = index.as_ref() else {
+                return segment.base_offset;
+            };
+            if index.max_timestamp >= timestamp {
+                // The entry before: its offset's batch is older than what is sought.
+                let before = index
+                    .times
+                    .lookup(TimestampMs(timestamp.0.saturating_sub(1)));
+                return before.offset.max(segment.base_offset);
+            }
+        }
+        self.log_end_offset()
+    }
+}
+
+/// The batches of a slice, each with its header.
+fn batches(slice: &Bytes) -> Vec<(BatchHeader, Bytes)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(Ok(header)) = slice.get(at..).map(BatchHeader::parse) {
+        let end = at + header.total_bytes();
+        if end > slice.len() {
+            break;
+        }
+        found.push((header, slice.slice(at..end)));
+        at = end;
+    }
+    found
+}
+
+/// The first record of a batch with at least that timestamp. Off the shard: it may decompress.
+async fn first_at_or_after(
+    header: BatchHeader,
+    batch: Bytes,
+    timestamp: TimestampMs,
+) -> Option<TimestampedOffset> {
+    let answer = |timestamp, offset| TimestampedOffset {
+        timestamp,
+        offset,
+        leader_epoch: header.leader_epoch,
+    };
+    if header.attributes.timestamp_type() == TimestampType::LogAppendTime {
+        return Some(answer(header.max_timestamp, header.base_offset));
+    }
+    let found = io::run_on_pool(move || {
+        let codec = header.attributes.codec().ok()?;
+        let records = batch.get(HEADER_BYTES..)?;
+        let found = if codec == Codec::None {
+            find(
+                RecordWalker::new(records, header.record_count),
+                &header,
+                timestamp,
+            )
+        } else {
+            let decoder = Decoder::new(codec, records, DecodeLimits::default()).ok()?;
+            find(
+                RecordWalker::new(decoder, header.record_count),
+                &header,
+                timestamp,
+            )
+        };
+        Some(found)
+    });
+    let (timestamp, offset) = found.await.ok()???;
+    Some(answer(timestamp, offset))
+}
+
+type WalkItem =
+    Result<crate::wire::record_walk::RecordSummary, crate::wire::record_walk::WalkError>;
+
+fn find(
+    mut records: impl Iterator<Item = WalkItem>,
+    header: &BatchHeader,
+    timestamp: TimestampMs,
+) -> Option<(TimestampMs, Offset)> {
+    records.find_map(|record| {
+        let record = record.ok()?;
+        let at = TimestampMs(
+            header
+                .base_timestamp
+                .0
+                .saturating_add(record.timestamp_delta),
+        );
+        let offset = header.base_offset.plus(i64::from(record.offset_delta));
+        (at >= timestamp).then_some((at, offset))
+    })
+}

@@ -1,0 +1,258 @@
+//! From a folder at rest to a log in memory: segments, the active one's indexes, producers, epochs.
+//! Reads headers since the last snapshot, never whole segments (JOURNAL §7).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::config::{LogConfig, LogIdentity};
+use super::error::LogError;
+use super::format::damage_mark::DamageMark;
+use super::format::epoch_cache::EpochCache;
+use super::format::file_names::{
+    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName,
+};
+use super::format::producer_snapshot;
+use super::format::producer_state::ProducerStates;
+use super::health::Health;
+use super::journal::Result;
+use super::partition_log::LogParts;
+use super::producers::apply_batch;
+use super::scan::{ScanEnd, Scanner};
+use super::segment::{Segment, SegmentIndex, floor_to_block};
+use super::snapshots::Snapshot;
+use crate::base::ids::Offset;
+use crate::base::limits::{BLOCK_BYTES, MIB};
+use crate::io::{self, AlignedBuffer};
+
+/// Largest small file of a folder that is read whole.
+const SMALL_FILE_BYTES_MAX: usize = 64 * MIB;
+
+/// What a folder holds, by name.
+#[derive(Debug, Default)]
+pub(crate) struct FolderListing {
+    /// Base offsets of the segments, with their sizes in bytes.
+    pub(crate) segments: BTreeMap<i64, u64>,
+    /// Offsets of the producer snapshots.
+    pub(crate) snapshots: Vec<Offset>,
+    pub(crate) names: Vec<String>,
+}
+
+/// Lists a log's folder.
+pub(crate) async fn list_folder(folder: &Path) -> Result<FolderListing> {
+    let failed = |error| LogError::io(format!("listing {}", folder.display()), error);
+    let mut listing = FolderListing::default();
+    for entry in io::directory::list(folder).await.map_err(failed)? {
+        if let Some(name) = LogFileName::parse(&entry.name)
+            && name.state == FileState::Live
+        {
+            match name.kind {
+                LogFileKind::Log => {
+                    let path = folder.join(&entry.name);
+                    let len = io::directory::metadata(&path).await.map_err(failed)?.len;
+                    listing.segments.insert(name.offset.0, len);
+                }
+                LogFileKind::ProducerSnapshot => listing.snapshots.push(name.offset),
+                _ => {}
+            }
+        }
+        listing.names.push(entry.name);
+    }
+    Ok(listing)
+}
+
+/// The whole of a small file; `None` where there is none.
+pub(crate) async fn read_small(path: &Path) -> Result<Option<Vec<u8>>> {
+    match io::directory::read_file(path, SMALL_FILE_BYTES_MAX).await {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LogError::io(format!("reading {}", path.display()), error)),
+    }
+}
+
+/// What was derived from the batches of a log.
+pub(crate) struct Derived {
+    pub(crate) producers: ProducerStates,
+    pub(crate) index: SegmentIndex,
+    pub(crate) log_end: Offset,
+    pub(crate) first_timestamp: Option<crate::base::time::TimestampMs>,
+    /// Batches seen after the snapshot.
+    pub(crate) epochs: Vec<(crate::base::ids::LeaderEpoch, Offset)>,
+}
+
+/// The latest snapshot at or below `offset` that can be read.
+async fn latest_snapshot(
+    folder: &Path,
+    listing: &FolderListing,
+    offset: Offset,
+) -> (Offset, ProducerStates) {
+    let mut offsets: Vec<Offset> = listing
+        .snapshots
+        .iter()
+        .copied()
+        .filter(|snapshot| *snapshot <= offset)
+        .collect();
+    offsets.sort_unstable();
+    for at in offsets.into_iter().rev() {
+        let Ok(Some(bytes)) = read_small(&Snapshot::path(folder, at)).await else {
+            continue;
+        };
+        if let Ok(producers) = producer_snapshot::decode(&bytes) {
+            return (at, producers);
+        }
+    }
+    (Offset(0), ProducerStates::default())
+}
+
+/// Reads the headers of the last segment from the last snapshot on. `end` bounds the bytes.
+pub(crate) async fn derive(
+    segment: &Segment,
+    listing: &FolderListing,
+    end: u64,
+    index_interval_bytes: u64,
+) -> Result<Derived> {
+    let (folder, base_offset) = (&segment.folder, segment.base_offset);
+    let (at, producers) = latest_snapshot(folder, listing, Offset(i64::MAX)).await;
+    let mut index = SegmentIndex::load(folder, base_offset).await;
+    let trusted = at.max(base_offset);
+    if let Some(index) = &mut index {
+        index.truncate_to(trusted, end);
+    }
+    let mut derived = Derived {
+        producers,
+        index: index.unwrap_or_else(|| SegmentIndex::new(base_offset)),
+        log_end: base_offset,
+        first_timestamp: None,
+        epochs: Vec::new(),
+    };
+    let start = u64::from(derived.index.offsets.lookup(trusted).position);
+    if end == 0 {
+        return Ok(derived);
+    }
+    let file = segment.reader().await?;
+    if let Ok(first) = Scanner::headers(&file, 0, end).next().await {
+        derived.first_timestamp = Some(first.header.max_timestamp);
+    }
+    let mut scanner = Scanner::headers(&file, start, end);
+    loop {
+        match scanner.next().await {
+            Ok(batch) => {
+                derived
+                    .index
+                    .append(&batch.header, batch.position, index_interval_bytes);
+                derived.log_end = batch.header.next_offset();
+                if batch.header.base_offset >= at {
+                    let whole = batch.header.attributes.is_control();
+                    apply_batch(&mut derived.producers, &batch, whole.then_some(&file)).await;
+                }
+                derived
+                    .epochs
+                    .push((batch.header.leader_epoch, batch.header.base_offset));
+            }
+            Err(ScanEnd::Complete) => return Ok(derived),
+            Err(ScanEnd::Invalid(what)) => {
+                let (path, position) = (segment.path(), scanner.position());
+                return Err(LogError::Damaged(format!(
+                    "{} at byte {position}: {what}",
+                    path.display()
+                )));
+            }
+            Err(ScanEnd::Failed(error)) => return Err(segment.failed("reading", error)),
+        }
+    }
+}
+
+/// The part of the last block that is in the file, kept in memory until the block is full.
+pub(crate) async fn read_head_block(segment: &Segment) -> Result<Bytes> {
+    let size = segment.size.get();
+    let from = floor_to_block(size);
+    if size == from {
+        return Ok(Bytes::new());
+    }
+    let file = segment.reader().await?;
+    let (result, mut buffer) = file.read_at(from, AlignedBuffer::zeroed(BLOCK_BYTES)).await;
+    let read = result.map_err(|error| segment.failed("reading", error))?;
+    let length = (size - from) as usize;
+    if read < length {
+        return Err(LogError::Damaged(format!(
+            "{} is too short",
+            segment.path().display()
+        )));
+    }
+    buffer.resize_within_capacity(length);
+    Ok(Bytes::copy_from_slice(&buffer))
+}
+
+/// Opens a folder at rest. `log_start` is where the log is known to begin, at least.
+pub(crate) async fn load(
+    health: &Rc<Health>,
+    folder: Rc<Path>,
+    identity: LogIdentity,
+    config: LogConfig,
+    log_start: Offset,
+) -> Result<LogParts> {
+    let listing = list_folder(&folder).await?;
+    let damage = load_damage(&folder).await?;
+    let mut segments = BTreeMap::new();
+    let last = listing
+        .segments
+        .last_key_value()
+        .map(|(base, size)| (*base, *size));
+    let (last_base, last_size) = last.unwrap_or((log_start.0, 0));
+    for (base, size) in listing.segments.range(..last_base) {
+        let segment = Segment::new_finished(Offset(*base), Rc::clone(&folder), health, *size);
+        segments.insert(*base, segment);
+    }
+    let active = Segment::new(Offset(last_base), Rc::clone(&folder), health, last_size);
+    let served = match &damage {
+        // Nothing behind the damage is looked at.
+        Some(mark) if mark.offset.0 <= last_base => 0,
+        Some(mark) if mark.file == file_name(&active) => mark.position,
+        _ => last_size,
+    };
+    let derived = derive(&active, &listing, served, config.index_interval_bytes).await?;
+    *active.head_block.borrow_mut() = read_head_block(&active).await?;
+    *active.index.borrow_mut() = Some(derived.index);
+    active.first_timestamp.set(derived.first_timestamp);
+    segments.insert(last_base, Rc::clone(&active));
+    let mut epochs = match read_small(&folder.join(LEADER_EPOCH_CHECKPOINT)).await? {
+        Some(bytes) => EpochCache::decode(&bytes).unwrap_or_default(),
+        None => EpochCache::default(),
+    };
+    epochs.truncate_from_end(derived.log_end);
+    for (leader_epoch, offset) in derived.epochs {
+        epochs.assign(leader_epoch, offset);
+    }
+    let first = segments.keys().next().copied().unwrap_or_default();
+    Ok(LogParts {
+        identity,
+        config,
+        folder,
+        active,
+        epochs,
+        producers: derived.producers,
+        log_start: log_start.max(Offset(first)),
+        log_end: derived.log_end.max(log_start),
+        recovery_point: derived.log_end,
+        damage,
+        segments,
+    })
+}
+
+fn file_name(segment: &Segment) -> String {
+    LogFileName::live(segment.base_offset, LogFileKind::Log).to_string()
+}
+
+/// The mark of damage, if the folder has one. An unreadable mark is one too.
+async fn load_damage(folder: &Path) -> Result<Option<DamageMark>> {
+    let path = folder.join(DAMAGE_MARK);
+    let Some(bytes) = read_small(&path).await? else {
+        return Ok(None);
+    };
+    match DamageMark::decode(&bytes) {
+        Ok(mark) => Ok(Some(mark)),
+        Err(error) => Err(LogError::Damaged(format!("{}: {error}", path.display()))),
+    }
+}

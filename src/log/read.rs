@@ -1,0 +1,228 @@
+//! Reading: the tail from memory, older bytes through the offset index by aligned direct reads.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::config::{ReadLimit, ReadResult};
+use super::error::{LogError, ReadError};
+use super::partition_log::Log;
+use super::segment::{Segment, SegmentIndex, floor_to_block};
+use crate::base::ids::Offset;
+use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
+use crate::io::{AlignedBuffer, File};
+use crate::wire::record_batch::{BatchHeader, HEADER_BYTES};
+
+/// Largest single read but for one batch that is larger.
+const READ_BYTES_MAX: usize = MIB;
+/// Smallest read: an index entry stands every 4 KiB, and a batch or two follow it.
+const READ_BYTES_MIN: usize = 16 * KIB;
+
+/// Bytes of a segment from `position` on.
+struct Window {
+    position: u64,
+    bytes: Bytes,
+}
+
+impl Log {
+    /// Whole batches from the one that holds `from` on. Empty at the log's end and where `limit`
+    /// allows nothing.
+    ///
+    /// # Errors
+    /// [`ReadError::OutOfRange`] outside `log_start_offset..=log_end_offset`.
+    pub async fn read(&self, from: Offset, limit: ReadLimit) -> Result<ReadResult, ReadError> {
+        self.shard.health.check()?;
+        let (start, end) = (self.log_start_offset(), self.log_end_offset());
+        if from < start || from > end {
+            return Err(ReadError::OutOfRange { from, start, end });
+        }
+        let limit = self.below_damage(from, limit)?;
+        if from >= end || from >= limit.end {
+            return Ok(ReadResult::default());
+        }
+        if let Some(result) = self.tail.borrow().read(from, &limit) {
+            return Ok(result);
+        }
+        self.read_segments(from, &limit).await
+    }
+
+    /// A damaged log is served up to the damage.
+    fn below_damage(&self, from: Offset, mut limit: ReadLimit) -> Result<ReadLimit, ReadError> {
+        if let Some(mark) = &*self.damage.borrow() {
+            if from >= mark.offset {
+                let path = self.folder.join(&mark.file);
+                let what = format!("{} is damaged at byte {}", path.display(), mark.position);
+                return Err(LogError::Damaged(what).into());
+            }
+            limit.end = limit.end.min(mark.offset);
+        }
+        Ok(limit)
+    }
+
+    async fn read_segments(
+        &self,
+        from: Offset,
+        limit: &ReadLimit,
+    ) -> Result<ReadResult, ReadError> {
+        let mut from = from;
+        loop {
+            let found = {
+                let segments = self.segments.borrow();
+                let held = segments.range(..=from.0).next_back();
+                let held = held.or_else(|| segments.range(from.0..).next());
+                let next = held.and_then(|(base, _)| segments.range(base + 1..).next());
+                let next_base = next.map(|(base, _)| Offset(*base));
+                held.map(|(_, segment)| (Rc::clone(segment), next_base))
+            };
+            let Some((segment, next_base)) = found else {
+                return Ok(ReadResult::default());
+            };
+            let result = self.read_segment(&segment, from, limit).await?;
+            match (result, next_base) {
+                (Some(result), _) => return Ok(result),
+                // Compaction may leave nothing at the end of a segment.
+                (None, Some(next_base)) => from = next_base,
+                (None, None) => {
+                    // What is not in the file any longer than this instant is in the tail.
+                    let again = self.tail.borrow().read(from, limit);
+                    return Ok(again.unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// Where the bytes of a segment's file end for readers: what follows is in the tail.
+    fn file_end(&self, segment: &Segment) -> u64 {
+        let tail = self.tail.borrow();
+        match tail.first_position_in(segment.base_offset) {
+            Some(position) => position.min(segment.size.get()),
+            None => segment.size.get(),
+        }
+    }
+
+    async fn read_segment(
+        &self,
+        segment: &Rc<Segment>,
+        from: Offset,
+        limit: &ReadLimit,
+    ) -> Result<Option<ReadResult>, ReadError> {
+        let file = self.open_reader(segment).await?;
+        self.load_index(segment).await;
+        let start = {
+            let index = segment.index.borrow();
+            index
+                .as_ref()
+                .map_or(0, |index| u64::from(index.offsets.lookup(from).position))
+        };
+        let end = self.file_end(segment);
+        let wanted = limit.max_bytes.clamp(READ_BYTES_MIN, READ_BYTES_MAX) + 2 * BLOCK_BYTES;
+        let mut window = Window {
+            position: start,
+            bytes: Bytes::new(),
+        };
+        // First the batch that holds `from`, then as many as fit.
+        loop {
+            if window.position >= end {
+                return Ok(None);
+            }
+            if window.bytes.len() < HEADER_BYTES {
+                window = read_window(segment, &file, window.position, end, wanted).await?;
+            }
+            let header = parse(segment, &window)?;
+            if header.last_offset() >= from {
+                break;
+            }
+            let length = header.total_bytes();
+            window.position += length as u64;
+            window.bytes = window.bytes.slice(length.min(window.bytes.len())..);
+        }
+        let header = parse(segment, &window)?;
+        let length = header.total_bytes();
+        let is_allowed = length <= limit.max_bytes || limit.min_one_batch;
+        if header.last_offset() >= limit.end || !is_allowed {
+            return Ok(Some(ReadResult::default()));
+        }
+        let want_here = length.max(limit.max_bytes.min(READ_BYTES_MAX));
+        let in_file = usize::try_from(end - window.position).unwrap_or(usize::MAX);
+        if window.bytes.len() < want_here.min(in_file) {
+            window = read_window(segment, &file, window.position, end, want_here).await?;
+        }
+        let bytes = whole_batches(&window.bytes, limit);
+        if bytes == 0 {
+            let what = format!("{} ends within a batch", segment.path().display());
+            return Err(LogError::Damaged(what).into());
+        }
+        Ok(Some(ReadResult {
+            slices: vec![window.bytes.slice(..bytes)],
+            bytes,
+        }))
+    }
+
+    pub(crate) async fn open_reader(&self, segment: &Rc<Segment>) -> Result<File, LogError> {
+        let (file, is_new) = segment.reader_or_open().await?;
+        if is_new {
+            self.shard.reader_opened(segment);
+        }
+        Ok(file)
+    }
+
+    /// Reads a closed segment's indexes at first use. Without them reads begin at its start.
+    pub(crate) async fn load_index(&self, segment: &Segment) {
+        if segment.index.borrow().is_some() {
+            return;
+        }
+        let index = SegmentIndex::load(&segment.folder, segment.base_offset).await;
+        if index.is_none() {
+            tracing::warn!(segment = %segment.path().display(), "the segment has no usable index");
+        }
+        let index = index.unwrap_or_else(|| SegmentIndex::new(segment.base_offset));
+        segment.index.borrow_mut().get_or_insert(index);
+    }
+}
+
+/// Length of the whole batches at the front that the limit allows; the first is allowed already.
+fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> usize {
+    let mut taken = 0;
+    while let Some(rest) = bytes.get(taken..) {
+        let Ok(header) = BatchHeader::parse(rest) else {
+            break;
+        };
+        let length = header.total_bytes();
+        let fits = taken == 0 || taken + length <= limit.max_bytes;
+        if length > rest.len() || header.last_offset() >= limit.end || !fits {
+            break;
+        }
+        taken += length;
+    }
+    taken
+}
+
+fn parse(segment: &Segment, window: &Window) -> Result<BatchHeader, ReadError> {
+    BatchHeader::parse(&window.bytes).map_err(|error| {
+        let (path, position) = (segment.path(), window.position);
+        LogError::Damaged(format!("{} at byte {position}: {error}", path.display())).into()
+    })
+}
+
+async fn read_window(
+    segment: &Segment,
+    file: &File,
+    position: u64,
+    end: u64,
+    wanted: usize,
+) -> Result<Window, ReadError> {
+    let from = floor_to_block(position);
+    let skip = (position - from) as usize;
+    let left = usize::try_from(end - position).unwrap_or(usize::MAX);
+    let length = skip + wanted.min(left);
+    let buffer = AlignedBuffer::zeroed(length.next_multiple_of(BLOCK_BYTES));
+    let (result, mut buffer) = file.read_at(from, buffer).await;
+    let read = result.map_err(|error| segment.failed("reading", error))?;
+    buffer.resize_within_capacity(read.min(length).max(skip.min(read)));
+    let bytes = buffer.freeze();
+    let skip = skip.min(bytes.len());
+    Ok(Window {
+        position,
+        bytes: bytes.slice(skip..),
+    })
+}

@@ -1,0 +1,88 @@
+//! Kafka's checkpoint files of a log directory: recovery points and log start offsets.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::folders::Folder;
+use crate::base::ids::{Offset, PartitionIndex};
+use crate::io;
+use crate::log::error::LogError;
+use crate::log::format::checkpoint_files::{PartitionOffsets, decode, encode};
+use crate::log::format::file_names::{LOG_START_CHECKPOINT, RECOVERY_POINT_CHECKPOINT};
+use crate::log::open::read_small;
+use crate::log::shard_logs::ClosedLog;
+
+/// Both files in memory.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    recovery_points: PartitionOffsets,
+    log_starts: PartitionOffsets,
+}
+
+/// The log start offsets of a directory.
+pub(crate) async fn read_log_starts(
+    directory: &Path,
+) -> Result<BTreeMap<(String, PartitionIndex), Offset>, LogError> {
+    let read = read_file(directory, LOG_START_CHECKPOINT).await?;
+    Ok(read.into_iter().collect())
+}
+
+async fn read_file(directory: &Path, name: &str) -> Result<PartitionOffsets, LogError> {
+    match read_small(&directory.join(name)).await? {
+        // Kafka too goes on without a checkpoint that it cannot read: it only costs time.
+        Some(bytes) => Ok(decode(&bytes).unwrap_or_default()),
+        None => Ok(PartitionOffsets::default()),
+    }
+}
+
+impl Checkpoints {
+    pub(super) async fn read(directory: &Path) -> Result<Self, LogError> {
+        Ok(Self {
+            recovery_points: read_file(directory, RECOVERY_POINT_CHECKPOINT).await?,
+            log_starts: read_file(directory, LOG_START_CHECKPOINT).await?,
+        })
+    }
+
+    pub(super) async fn write(&self, directory: &Path) -> Result<(), LogError> {
+        for (name, offsets) in [
+            (RECOVERY_POINT_CHECKPOINT, &self.recovery_points),
+            (LOG_START_CHECKPOINT, &self.log_starts),
+        ] {
+            let path = directory.join(name);
+            let written = io::directory::write_file_durably(&path, &encode(offsets)).await;
+            written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn recovery_point(&self, folder: &Folder) -> Offset {
+        let key = (folder.topic.clone(), folder.partition);
+        self.recovery_points.get(&key).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set_recovery_point(&mut self, folder: &Folder, offset: Offset) {
+        self.recovery_points
+            .insert((folder.topic.clone(), folder.partition), offset);
+    }
+
+    pub(super) fn set_log_start(&mut self, folder: &Folder, offset: Offset) {
+        self.note_log_start((folder.topic.clone(), folder.partition), offset);
+    }
+
+    /// Takes in a log that its shard has closed.
+    pub(super) fn set_closed(&mut self, closed: &ClosedLog) {
+        let key = (closed.topic.clone(), closed.partition);
+        self.recovery_points
+            .insert(key.clone(), closed.recovery_point);
+        self.note_log_start(key, closed.log_start_offset);
+    }
+
+    /// As Kafka does, a log that starts at 0 has no line.
+    fn note_log_start(&mut self, key: (String, PartitionIndex), offset: Offset) {
+        if offset > Offset(0) {
+            self.log_starts.insert(key, offset);
+        } else {
+            self.log_starts.remove(&key);
+        }
+    }
+}

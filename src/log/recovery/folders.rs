@@ -1,0 +1,176 @@
+//! The partitions' folders of a log directory, and the recovery of one that a journal knows.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use super::apply::{LogRecovery, mark_damage};
+use super::checkpoints::Checkpoints;
+use super::rebuild::rebuild;
+use super::replay::{LogPlan, Place};
+use super::ring_reader::RingContents;
+use crate::base::ids::{Offset, PartitionIndex, Uuid};
+use crate::io;
+use crate::log::error::LogError;
+use crate::log::format::damage_mark::DamageMark;
+use crate::log::format::file_names::{
+    CLUSTER_METADATA_FOLDER, FolderState, LOG_ID, LogFileKind, LogFileName, parse_partition_folder,
+};
+use crate::log::log_id_file::LogIdFile;
+use crate::log::open::read_small;
+
+/// One partition's folder.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    pub(super) topic: String,
+    pub(super) partition: PartitionIndex,
+    pub(super) path: Rc<Path>,
+    /// The bytes of its log id file.
+    id: Option<Vec<u8>>,
+}
+
+/// Whether a journal knows the folder.
+pub(super) enum FolderId {
+    /// It has an id of this incarnation.
+    Current(LogIdFile),
+    /// Nothing was written to it in this incarnation.
+    AtRest,
+    /// Its id cannot be read: the log must not serve.
+    Unreadable,
+}
+
+impl Folder {
+    pub(super) fn id_of(&self, incarnation: Uuid) -> FolderId {
+        let Some(bytes) = &self.id else {
+            return FolderId::AtRest;
+        };
+        match LogIdFile::decode(bytes) {
+            Some(id) if id.incarnation == incarnation => FolderId::Current(id),
+            Some(_) => FolderId::AtRest,
+            None => FolderId::Unreadable,
+        }
+    }
+}
+
+/// The folders of live partitions but the metadata log's. Folders of a deletion that was under way
+/// are removed.
+pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogError> {
+    let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
+    let mut folders = Vec::new();
+    for entry in io::directory::list(directory).await.map_err(failed)? {
+        if !entry.is_directory || entry.name == CLUSTER_METADATA_FOLDER {
+            continue;
+        }
+        let Some(parsed) = parse_partition_folder(&entry.name) else {
+            continue;
+        };
+        let path: Rc<Path> = directory.join(&entry.name).into();
+        match parsed.state {
+            FolderState::Live => {
+                let id = read_small(&path.join(LOG_ID)).await?;
+                let (topic, partition) = (parsed.topic, parsed.partition);
+                folders.push(Folder {
+                    topic,
+                    partition,
+                    path,
+                    id,
+                });
+            }
+            FolderState::Delete => {
+                io::directory::remove_all(&path).await.map_err(failed)?;
+            }
+            FolderState::Future | FolderState::Stray => {}
+        }
+    }
+    Ok(folders)
+}
+
+/// A folder whose id is damaged is marked and named.
+pub(super) async fn mark_unreadable_id(folder: &Folder) -> Result<String, LogError> {
+    let mark = DamageMark {
+        file: LOG_ID.to_owned(),
+        position: 0,
+        offset: Offset(0),
+        durable_end: Offset(0),
+        cause: "the log's id cannot be read, so its journal records are not known".to_owned(),
+    };
+    mark_damage(&folder.path, &mark).await?;
+    Ok(format!(
+        "{}: {}",
+        folder.path.join(LOG_ID).display(),
+        mark.cause
+    ))
+}
+
+/// One log to be recovered from its journal.
+pub(super) struct Job {
+    pub(super) folder: Folder,
+    pub(super) plan: LogPlan,
+    pub(super) ring: usize,
+}
+
+/// Brings one log to rest.
+pub(super) async fn recover_job(
+    mut job: Job,
+    rings: &[RingContents],
+    checkpoints: &RefCell<Checkpoints>,
+    notices: &RefCell<Vec<String>>,
+) -> Result<(), LogError> {
+    let folder = &job.folder;
+    if job.plan.is_deleted {
+        let removed = io::directory::remove_all(&folder.path).await;
+        return removed
+            .map_err(|error| LogError::io(format!("deleting {}", folder.path.display()), error));
+    }
+    let ring = rings
+        .get(job.ring)
+        .map(|ring| ring.files.as_slice())
+        .unwrap_or_default();
+    let recovery = LogRecovery {
+        folder: &folder.path,
+        plan: &mut job.plan,
+        ring,
+    };
+    let applied = recovery.run().await?;
+    notices.borrow_mut().extend(applied.notices);
+    let (recovery_point, log_start) = (job.plan.recovery_point, job.plan.log_start);
+    let served = applied
+        .damage
+        .as_ref()
+        .map_or(applied.end, |(place, _)| *place);
+    let log_end = match rebuild(&folder.path, recovery_point, served).await {
+        Ok(log_end) => log_end.max(log_start),
+        Err(LogError::Damaged(what)) => {
+            let place = applied.damage.map_or(served, |(place, _)| place);
+            let mark = mark_of(place, job.plan.log_start, job.plan.durable_end, &what);
+            mark_damage(&folder.path, &mark).await?;
+            notices.borrow_mut().push(what);
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some((place, what)) = applied.damage {
+        let mark = mark_of(place, log_end, job.plan.durable_end, &what);
+        mark_damage(&folder.path, &mark).await?;
+        let path = folder.path.join(&mark.file);
+        notices.borrow_mut().push(format!(
+            "{} is damaged at byte {}, offset {log_end}: {what}",
+            path.display(),
+            mark.position
+        ));
+    }
+    let mut checkpoints = checkpoints.borrow_mut();
+    checkpoints.set_recovery_point(folder, log_end);
+    checkpoints.set_log_start(folder, log_start);
+    Ok(())
+}
+
+fn mark_of(place: Place, offset: Offset, durable_end: Offset, what: &str) -> DamageMark {
+    DamageMark {
+        file: LogFileName::live(Offset(place.0), LogFileKind::Log).to_string(),
+        position: place.1,
+        offset,
+        durable_end,
+        cause: what.to_owned(),
+    }
+}

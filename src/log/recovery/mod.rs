@@ -1,0 +1,288 @@
+//! Bringing a log directory to rest before the shards start, and sealing it after they stopped
+//! (JOURNAL §7).
+//!
+//! | File | What |
+//! |---|---|
+//! | `current` | which incarnation's cycles count |
+//! | `ring_reader` | finding cycles in ring files, under their locks |
+//! | `chain` | which cycles count, tear or damage (pure) |
+//! | `replay` | records to a plan per log (pure) |
+//! | `apply` | a plan meets a log's files |
+//! | `kafka_style` | folders at rest that were not cleanly closed |
+//! | `rebuild` | indexes, producers, epochs |
+//! | `checkpoints` | Kafka's checkpoint files |
+//! | `seal` | the end of a clean shutdown; ring files between a stop and a start |
+//!
+//! A crash during recovery repeats it: nothing is written into a journal that was found, and what
+//! is written into segments is what the same records say again.
+
+mod apply;
+mod chain;
+mod checkpoints;
+mod current;
+mod folders;
+mod kafka_style;
+mod rebuild;
+mod replay;
+mod ring_reader;
+mod seal;
+
+pub(crate) use checkpoints::read_log_starts;
+pub use seal::seal_directory;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::error::LogError;
+use super::format::file_names::CLEAN_SHUTDOWN;
+use super::journal::JOURNAL_FOLDER;
+use super::journal::sizes::ring_bytes;
+use super::limited::for_each_limited;
+use crate::base::ids::Uuid;
+use crate::io;
+use chain::assemble;
+use checkpoints::Checkpoints;
+use folders::{Folder, list_folders};
+use replay::{LogPlan, Replay, replay};
+use ring_reader::{RingContents, read_ring};
+
+/// Logs recovered at the same time.
+const LOGS_AT_ONCE: usize = 16;
+
+/// What `recover` needs.
+#[derive(Clone, Debug)]
+pub struct RecoveryOptions {
+    /// The log directory.
+    pub directory: PathBuf,
+    /// Random, new at every start; also given to every shard.
+    pub incarnation: Uuid,
+    /// How many shards will open the directory.
+    pub shard_count: u16,
+    /// `coreline.journal.bytes`.
+    pub journal_bytes: u64,
+}
+
+/// What `recover` found and did.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveryReport {
+    /// Whether the directory was cleanly closed.
+    pub was_clean: bool,
+    /// Size of each shard's ring, for `ShardLogsOptions`.
+    pub journal_bytes_per_shard: u64,
+    /// Logs that were replayed or scanned.
+    pub logs_recovered: usize,
+    /// What the operator should read, one line each: cuts, damage, files set aside.
+    pub notices: Vec<String>,
+}
+
+/// Replays the journals of the last life, cuts tears, marks damage, rebuilds what was derived and
+/// retires the journals. Nothing may be appended or read in the directory before it answers.
+///
+/// # Errors
+/// What the file system answers; [`LogError::Refused`] where the disk is too small or the
+/// directory is in use.
+pub async fn recover(options: RecoveryOptions) -> Result<RecoveryReport, LogError> {
+    let directory: Rc<Path> = options.directory.as_path().into();
+    let failed = |error| LogError::io(format!("opening {}", directory.display()), error);
+    io::directory::create_all(&directory)
+        .await
+        .map_err(failed)?;
+    if let Some(parent) = directory
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        io::directory::sync(parent).await.map_err(failed)?;
+    }
+    let space = io::directory::space(&directory).await.map_err(failed)?;
+    let shards = options.shard_count;
+    let ring = ring_bytes(options.journal_bytes, space.total_bytes, shards)
+        .map_err(|error| LogError::Refused(error.to_string()))?;
+    let mut report = RecoveryReport {
+        journal_bytes_per_shard: ring,
+        ..Default::default()
+    };
+    let checkpoints = Rc::new(RefCell::new(Checkpoints::read(&directory).await?));
+    let folders = list_folders(&directory).await?;
+    match current::read(&directory).await? {
+        Some(incarnation) => {
+            recover_journalled(&directory, incarnation, &folders, &checkpoints, &mut report)
+                .await?;
+        }
+        None => recover_at_rest(&directory, &folders, &checkpoints, &mut report).await?,
+    }
+    let settled = checkpoints.take();
+    settled.write(&directory).await?;
+    remove_clean_shutdown(&directory).await?;
+    current::write(&directory, options.incarnation).await?;
+    seal::take_back_ring_files(&directory, shards).await?;
+    Ok(report)
+}
+
+/// `.kafka_cleanshutdown` goes, durably, before anything of this life is written.
+async fn remove_clean_shutdown(directory: &Path) -> Result<(), LogError> {
+    let path = directory.join(CLEAN_SHUTDOWN);
+    let failed = |error| LogError::io(format!("removing {}", path.display()), error);
+    match io::directory::remove_file(&path).await {
+        Ok(()) => io::directory::sync(directory).await.map_err(failed),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// No journal: the last owner stopped cleanly, was Apache Kafka, or never began.
+async fn recover_at_rest(
+    directory: &Rc<Path>,
+    folders: &[Folder],
+    checkpoints: &Rc<RefCell<Checkpoints>>,
+    report: &mut RecoveryReport,
+) -> Result<(), LogError> {
+    let clean = io::directory::metadata(&directory.join(CLEAN_SHUTDOWN)).await;
+    report.was_clean = clean.is_ok() || folders.is_empty();
+    if report.was_clean {
+        return Ok(());
+    }
+    report.logs_recovered = folders.len();
+    let notices = Rc::new(RefCell::new(Vec::new()));
+    let (shared, known) = (Rc::clone(&notices), Rc::clone(checkpoints));
+    for_each_limited(folders.to_vec(), LOGS_AT_ONCE, move |folder| {
+        let (notices, checkpoints) = (Rc::clone(&shared), Rc::clone(&known));
+        async move {
+            let recovery_point = checkpoints.borrow().recovery_point(&folder);
+            match kafka_style::recover_folder(&folder.path, recovery_point).await {
+                Ok(recovered) => {
+                    checkpoints
+                        .borrow_mut()
+                        .set_recovery_point(&folder, recovered.log_end);
+                    notices.borrow_mut().extend(recovered.notice);
+                    Ok(())
+                }
+                Err(LogError::Damaged(what)) => {
+                    notices.borrow_mut().push(what);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        }
+    })
+    .await?;
+    report.notices.append(&mut notices.borrow_mut());
+    Ok(())
+}
+
+/// A journal is in force: it alone says where the logs that have an id of its incarnation end.
+async fn recover_journalled(
+    directory: &Rc<Path>,
+    incarnation: Uuid,
+    folders: &[Folder],
+    checkpoints: &Rc<RefCell<Checkpoints>>,
+    report: &mut RecoveryReport,
+) -> Result<(), LogError> {
+    let (rings, mut all) = replay_rings(directory, incarnation, folders).await?;
+    if all.replay.damaged > 0 {
+        let count = all.replay.damaged;
+        report
+            .notices
+            .push(format!("{count} journal cycles are damaged"));
+    }
+    for stranger in &all.replay.strangers {
+        let id = Uuid(*stranger);
+        report.notices.push(format!(
+            "the journal names a log, {id}, that no directory carries"
+        ));
+    }
+    let mut jobs = Vec::new();
+    for folder in folders {
+        match folder.id_of(incarnation) {
+            folders::FolderId::Current(id) => {
+                let (plan, ring) = all.take(&id);
+                jobs.push(folders::Job {
+                    folder: folder.clone(),
+                    plan,
+                    ring,
+                });
+            }
+            folders::FolderId::Unreadable => {
+                report
+                    .notices
+                    .push(folders::mark_unreadable_id(folder).await?);
+            }
+            folders::FolderId::AtRest => {}
+        }
+    }
+    report.logs_recovered = jobs.len();
+    let rings: Rc<Vec<RingContents>> = Rc::new(rings);
+    let notices = Rc::new(RefCell::new(Vec::new()));
+    let (shared, known) = (Rc::clone(&notices), Rc::clone(checkpoints));
+    for_each_limited(jobs, LOGS_AT_ONCE, move |job| {
+        let (notices, checkpoints) = (Rc::clone(&shared), Rc::clone(&known));
+        let rings = Rc::clone(&rings);
+        async move { folders::recover_job(job, &rings, &checkpoints, &notices).await }
+    })
+    .await?;
+    report.notices.append(&mut notices.borrow_mut());
+    let synced = io::directory::sync(directory).await;
+    synced.map_err(|error| LogError::io(format!("syncing {}", directory.display()), error))
+}
+
+/// The plans of all journals.
+struct AllPlans {
+    replay: Replay,
+    /// Which ring a log's records lie in.
+    ring_of: std::collections::HashMap<super::journal::record::LogId, usize>,
+    /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
+    concerns_unnamed: bool,
+}
+
+impl AllPlans {
+    fn take(&mut self, id: &super::log_id_file::LogIdFile) -> (LogPlan, usize) {
+        let ring = self.ring_of.get(&id.log_id).copied().unwrap_or_default();
+        let plan = self.replay.plans.remove(&id.log_id).unwrap_or_else(|| {
+            let mut plan = LogPlan::begin(id);
+            if self.concerns_unnamed {
+                plan.suspect = Some(plan.end);
+            }
+            plan
+        });
+        (plan, ring)
+    }
+}
+
+async fn replay_rings(
+    directory: &Path,
+    incarnation: Uuid,
+    folders: &[Folder],
+) -> Result<(Vec<RingContents>, AllPlans), LogError> {
+    let ids = folders
+        .iter()
+        .filter_map(|folder| match folder.id_of(incarnation) {
+            folders::FolderId::Current(id) => Some((id.log_id, id)),
+            _ => None,
+        })
+        .collect();
+    let journal = directory.join(JOURNAL_FOLDER);
+    let failed = |error| LogError::io(format!("listing {}", journal.display()), error);
+    let mut rings = Vec::new();
+    let mut all = AllPlans {
+        replay: Replay::default(),
+        ring_of: Default::default(),
+        concerns_unnamed: false,
+    };
+    for entry in io::directory::list(&journal).await.map_err(failed)? {
+        if !entry.is_directory || !entry.name.starts_with("shard-") {
+            continue;
+        }
+        let mut contents = read_ring(&journal.join(&entry.name), incarnation).await?;
+        let chain = assemble(std::mem::take(&mut contents.cycles));
+        for log_id in chain.named_logs() {
+            all.ring_of.insert(log_id, rings.len());
+        }
+        all.concerns_unnamed |= chain
+            .steps
+            .iter()
+            .any(|step| matches!(step, chain::ChainStep::Damage(cycle) if cycle.concerns_all));
+        replay(&chain, &ids, &mut all.replay);
+        rings.push(contents);
+    }
+    Ok((rings, all))
+}

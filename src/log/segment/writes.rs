@@ -1,0 +1,152 @@
+//! Writing a segment: whole blocks in order, never two writes on one block (JOURNAL §5).
+
+use std::rc::Rc;
+
+use super::{Segment, floor_to_block};
+use crate::base::limits::BLOCK_BYTES;
+use crate::io::{AlignedBuffer, Durability};
+use crate::log::error::LogError;
+use crate::log::journal::Result;
+use crate::log::seeded::{SeededBug, is_seeded};
+
+impl Segment {
+    /// Waits until no partial block is being written, so that the next write may be issued.
+    pub(crate) async fn wait_for_partial_block(&self) -> Result<()> {
+        if is_seeded(SeededBug::PartialBlockRewrittenInFlight) {
+            return Ok(());
+        }
+        self.health
+            .race(&self.waiters, || {
+                (!self.is_writing_partial.get()).then_some(())
+            })
+            .await
+    }
+
+    /// Marks whole blocks up to `to` as being written and answers where they begin. The caller
+    /// then gives them to [`Self::write_issued`].
+    pub(crate) fn issue(&self, to: u64) -> u64 {
+        let from = self.issued.get();
+        assert!(
+            to >= from && to == floor_to_block(to),
+            "segment writes are whole blocks in order"
+        );
+        assert!(
+            to <= self.size.get(),
+            "nothing past the appended end is written"
+        );
+        self.issued.set(to);
+        self.writes_in_flight.set(self.writes_in_flight.get() + 1);
+        from
+    }
+
+    /// Writes what [`Self::issue`] marked. A failure takes the directory offline.
+    pub(crate) async fn write_issued(
+        self: &Rc<Self>,
+        from: u64,
+        buffer: AlignedBuffer,
+        durability: Durability,
+    ) -> Result<AlignedBuffer> {
+        let to = from + buffer.len() as u64;
+        let file = self.writer(false).await?;
+        let (result, buffer) = file.write_at(from, buffer, durability).await;
+        self.writes_in_flight.set(self.writes_in_flight.get() - 1);
+        if let Err(error) = result {
+            return Err(self.fail("writing", &error));
+        }
+        self.complete(from, to);
+        self.waiters.wake_all();
+        Ok(buffer)
+    }
+
+    fn complete(&self, from: u64, to: u64) {
+        let mut completed = self.completed.borrow_mut();
+        completed.push((from, to));
+        while let Some(place) = completed
+            .iter()
+            .position(|(start, _)| *start == self.written.get())
+        {
+            let (_, end) = completed.swap_remove(place);
+            self.written.set(end);
+        }
+        assert!(
+            self.written.get() <= self.issued.get(),
+            "written is never past issued"
+        );
+    }
+
+    /// Takes the directory offline.
+    pub(crate) fn fail(&self, what: &str, error: &std::io::Error) -> LogError {
+        let reason = format!("{what} {} failed: {error}", self.path().display());
+        self.health.fail(reason.clone());
+        LogError::Offline(reason)
+    }
+
+    /// Waits until nothing is being written.
+    pub(crate) async fn wait_for_writes(&self) -> Result<()> {
+        let idle = || {
+            let is_idle = self.writes_in_flight.get() == 0 && !self.is_writing_partial.get();
+            is_idle.then_some(())
+        };
+        self.health.race(&self.waiters, idle).await
+    }
+
+    /// Writes the last, partial block, padded with zeros. The caller has seen to it that all
+    /// whole blocks are written and that the journal keeps these bytes.
+    pub(crate) async fn write_partial_block(self: &Rc<Self>, bytes: &[u8]) -> Result<()> {
+        assert!(
+            bytes.len() < BLOCK_BYTES,
+            "a partial block is smaller than a block"
+        );
+        self.wait_for_writes().await?;
+        self.is_writing_partial.set(true);
+        let mut buffer = AlignedBuffer::with_capacity(BLOCK_BYTES);
+        buffer.extend_from_slice(bytes);
+        buffer.pad_to_block();
+        let file = self.writer(false).await?;
+        let position = self.issued.get();
+        let (result, _) = file.write_at(position, buffer, Durability::Written).await;
+        self.is_writing_partial.set(false);
+        self.waiters.wake_all();
+        result.map_err(|error| self.fail("writing", &error))
+    }
+
+    /// Makes durable what is written now.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        let written = self.written.get();
+        if self.flushed.get() >= written {
+            return Ok(());
+        }
+        let file = self.writer(false).await?;
+        file.sync_data()
+            .await
+            .map_err(|error| self.fail("flushing", &error))?;
+        self.flushed.set(self.flushed.get().max(written));
+        Ok(())
+    }
+
+    /// Makes a partial block that ends at `end` durable, with all before it.
+    pub(crate) async fn flush_partial_block(&self, end: u64) -> Result<()> {
+        let written = self.written.get();
+        let file = self.writer(false).await?;
+        file.sync_data()
+            .await
+            .map_err(|error| self.fail("flushing", &error))?;
+        self.flushed.set(self.flushed.get().max(written));
+        self.partial_end.set(end);
+        Ok(())
+    }
+
+    /// Cuts the file to the bytes appended and makes all of it durable. Nothing is in flight.
+    pub(crate) async fn cut_and_sync(&self) -> Result<()> {
+        let size = self.size.get();
+        let file = self.writer(false).await?;
+        file.truncate(size)
+            .await
+            .map_err(|error| self.fail("cutting", &error))?;
+        file.sync_all()
+            .await
+            .map_err(|error| self.fail("flushing", &error))?;
+        self.reserved.set(size);
+        Ok(())
+    }
+}

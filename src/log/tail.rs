@@ -1,0 +1,167 @@
+//! The newest batches of one log, in memory: what tail readers get and what write-back writes.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::cache::Evicted;
+use super::config::{ReadLimit, ReadResult};
+use super::segment::Segment;
+use crate::base::ids::Offset;
+use crate::io::AlignedBuffer;
+
+/// One batch.
+pub(crate) struct TailEntry {
+    pub(crate) segment: Rc<Segment>,
+    pub(crate) position: u64,
+    pub(crate) base_offset: Offset,
+    pub(crate) last_offset: Offset,
+    pub(crate) bytes: Bytes,
+    /// What the budget holds against it: the whole buffer that it keeps alive.
+    pub(crate) charge: usize,
+}
+
+impl TailEntry {
+    fn end(&self) -> u64 {
+        self.position + self.bytes.len() as u64
+    }
+}
+
+/// Batches in offset order, without gaps.
+#[derive(Default)]
+pub(crate) struct Tail {
+    entries: VecDeque<TailEntry>,
+    /// Entries at the front that are in their segments.
+    unpinned: usize,
+}
+
+impl Tail {
+    /// Adds the newest batch, pinned.
+    pub(crate) fn push(&mut self, entry: TailEntry) {
+        self.entries.push_back(entry);
+    }
+
+    /// Entries at the front that are now in their segments; answers what they were charged.
+    pub(crate) fn unpin(&mut self) -> usize {
+        let mut charge = 0;
+        while let Some(entry) = self.entries.get(self.unpinned) {
+            if entry.segment.written.get() < entry.end() {
+                break;
+            }
+            charge += entry.charge;
+            self.unpinned += 1;
+        }
+        charge
+    }
+
+    /// Drops the oldest batch if it is in its segment.
+    pub(crate) fn evict_oldest(&mut self) -> Evicted {
+        if self.entries.is_empty() {
+            return Evicted::Empty;
+        }
+        if self.unpinned == 0 {
+            return Evicted::Pinned;
+        }
+        self.unpinned -= 1;
+        self.entries
+            .pop_front()
+            .map_or(Evicted::Empty, |entry| Evicted::Freed(entry.charge))
+    }
+
+    /// Drops all batches at or past `offset`; answers what they and the pinned ones of them were
+    /// charged.
+    pub(crate) fn truncate(&mut self, offset: Offset) -> (usize, usize) {
+        let (mut charge, mut pinned) = (0, 0);
+        while self
+            .entries
+            .back()
+            .is_some_and(|entry| entry.last_offset >= offset)
+        {
+            let Some(entry) = self.entries.pop_back() else {
+                break;
+            };
+            charge += entry.charge;
+            if self.entries.len() < self.unpinned {
+                self.unpinned = self.entries.len();
+            } else {
+                pinned += entry.charge;
+            }
+        }
+        (charge, pinned)
+    }
+
+    /// Whole batches from the one that holds `from` on; `None` when it is older than the cache.
+    pub(crate) fn read(&self, from: Offset, limit: &ReadLimit) -> Option<ReadResult> {
+        if self
+            .entries
+            .front()
+            .is_none_or(|front| from < front.base_offset)
+        {
+            return None;
+        }
+        let first = self
+            .entries
+            .partition_point(|entry| entry.last_offset < from);
+        let mut result = ReadResult::default();
+        for entry in self.entries.range(first..) {
+            let fits = result.bytes + entry.bytes.len() <= limit.max_bytes;
+            let is_forced = result.bytes == 0 && limit.min_one_batch;
+            if entry.last_offset >= limit.end || !(fits || is_forced) {
+                break;
+            }
+            result.bytes += entry.bytes.len();
+            result.slices.push(entry.bytes.clone());
+        }
+        Some(result)
+    }
+
+    /// Where the first cached batch of a segment stands.
+    pub(crate) fn first_position_in(&self, segment_base: Offset) -> Option<u64> {
+        let base = |entry: &TailEntry| entry.segment.base_offset;
+        let first = self
+            .entries
+            .partition_point(|entry| base(entry) < segment_base);
+        let entry = self.entries.get(first)?;
+        (base(entry) == segment_base).then_some(entry.position)
+    }
+
+    /// Copies the segment's bytes `[from, to)` to the end of `buffer`. They are all here or in the
+    /// segment's head block: what is not in a segment yet is pinned.
+    pub(crate) fn copy_range(
+        &self,
+        segment: &Segment,
+        from: u64,
+        to: u64,
+        buffer: &mut AlignedBuffer,
+    ) {
+        let mut at = from;
+        let head = segment.head_block.borrow();
+        let start = super::segment::floor_to_block(segment.head_start.get());
+        if at >= start && at < start + head.len() as u64 {
+            let end = to.min(start + head.len() as u64);
+            let range = (at - start) as usize..(end - start) as usize;
+            buffer.extend_from_slice(head.get(range).unwrap_or_default());
+            at = end;
+        }
+        let base = segment.base_offset;
+        let first = self
+            .entries
+            .partition_point(|entry| (entry.segment.base_offset, entry.end()) <= (base, at));
+        for entry in self.entries.range(first..) {
+            if at >= to || entry.segment.base_offset != base {
+                break;
+            }
+            assert!(entry.position <= at, "the tail has no gaps");
+            let skip = (at - entry.position) as usize;
+            let end = entry.end().min(to);
+            let range = skip..(end - entry.position) as usize;
+            buffer.extend_from_slice(entry.bytes.get(range).unwrap_or_default());
+            at = end;
+        }
+        assert_eq!(
+            at, to,
+            "bytes that are not in their segment are in the tail"
+        );
+    }
+}
