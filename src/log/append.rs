@@ -75,8 +75,9 @@ impl Log {
             mut batch,
             mut header,
             log_append_time,
-            ..
+            is_copied,
         } = checked;
+        let buffer_bytes = if is_copied { 0 } else { context.buffer_bytes };
         if context.origin != AppendOrigin::Replica {
             header.base_offset = self.log_end_offset();
             header.leader_epoch = context.leader_epoch;
@@ -88,7 +89,7 @@ impl Log {
             "offsets only grow"
         );
         self.queue_prefix();
-        let (bytes, charge) = keep(batch, context.buffer_bytes);
+        let (bytes, charge) = keep(batch, buffer_bytes);
         self.enter(&header, bytes, charge, admitted);
         Appended {
             base_offset: header.base_offset,
@@ -140,7 +141,7 @@ impl Log {
         self.epochs
             .borrow_mut()
             .assign(header.leader_epoch, header.base_offset);
-        self.apply_producer(header, &bytes);
+        super::producers::apply(&mut self.producers.borrow_mut(), header, &bytes);
         let place = (segment.base_offset.0, position + length);
         let ticket = self.marks.borrow_mut().push(end_offset, place);
         let end_before = self.log_end_offset();

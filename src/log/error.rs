@@ -62,6 +62,8 @@ pub enum AppendError {
         code: ErrorCode,
         /// What a client may be told.
         message: String,
+        /// The records at fault, where it is their fault (KIP-467).
+        faults: Vec<super::validation::RecordFault>,
     },
     /// The batch is larger than `max.message.bytes`.
     #[error("a batch of {bytes} bytes is larger than max.message.bytes, {limit}")]

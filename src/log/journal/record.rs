@@ -24,6 +24,9 @@ pub const RECORD_HEADER_BYTES: usize = 80;
 const CHECKED_BYTES: usize = RECORD_HEADER_BYTES - 4;
 const FLAG_BATCHES: u8 = 1;
 
+/// Most bytes that a record vouches for.
+pub const LENGTH_MAX: usize = i32::MAX as usize;
+
 /// A log's random 128 bits.
 pub type LogId = [u8; 16];
 

@@ -216,7 +216,7 @@ fn fill(response: &mut ProduceResponse, places: &[Place], answer: Option<Vec<App
 fn fill_failure(partition: &mut PartitionProduceResponse, failure: &AppendFailure) {
     partition.error_code = failure.error.error_code();
     partition.log_start_offset = failure.log_start_offset;
-    if let PartitionError::Append(AppendError::Invalid { code, message }) = &failure.error
+    if let PartitionError::Append(AppendError::Invalid { code, message, .. }) = &failure.error
         && error_is_of_records(*code)
     {
         partition.error_message = Some(message.clone());
