@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod error_code;
+pub mod few;
 pub mod ids;
 pub mod limits;
 pub mod random;

@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use super::error::PartitionError;
 use super::leadership::LeaderOnly;
 use super::replica::Partition;
+use crate::base::few::Few;
 use crate::base::ids::{LeaderEpoch, Offset};
 use crate::base::time::MonotonicNs;
 use crate::io;
@@ -49,7 +50,7 @@ pub type AppendOutcome = Result<Appended, AppendFailure>;
 
 /// The parts of one produce request that one shard owns; answered as one when the last is done.
 #[derive(Debug)]
-pub struct AppendGroup {
+struct AppendGroup {
     state: RefCell<GroupState>,
 }
 
@@ -57,65 +58,69 @@ pub struct AppendGroup {
 struct GroupState {
     outcomes: Vec<AppendOutcome>,
     remaining: usize,
-    reply: Option<ReplySender<Vec<AppendOutcome>>>,
+    reply: Option<ReplySender<Few<AppendOutcome>>>,
 }
 
 impl AppendGroup {
-    /// A group of `count` parts, none of them done. An empty group is answered at once.
-    #[must_use]
-    pub fn new(count: usize, reply: ReplySender<Vec<AppendOutcome>>) -> Rc<Self> {
+    fn new(count: usize, reply: ReplySender<Few<AppendOutcome>>) -> Rc<Self> {
         let mut outcomes = Vec::with_capacity(count);
         outcomes.resize_with(count, || Err(PartitionError::TimedOut.into()));
-        let group = Self {
+        Rc::new(Self {
             state: RefCell::new(GroupState {
                 outcomes,
                 remaining: count,
                 reply: Some(reply),
             }),
-        };
-        group.answer_when_done();
-        Rc::new(group)
+        })
     }
 
     fn complete(&self, place: usize, outcome: AppendOutcome) {
-        {
-            let mut state = self.state.borrow_mut();
-            if let Some(slot) = state.outcomes.get_mut(place) {
-                *slot = outcome;
-            }
-            state.remaining = state.remaining.saturating_sub(1);
-        }
-        self.answer_when_done();
-    }
-
-    fn answer_when_done(&self) {
         let mut state = self.state.borrow_mut();
-        if state.remaining > 0 {
-            return;
+        if let Some(slot) = state.outcomes.get_mut(place) {
+            *slot = outcome;
         }
-        if let Some(reply) = state.reply.take() {
-            reply.send(std::mem::take(&mut state.outcomes));
+        state.remaining = state.remaining.saturating_sub(1);
+        if state.remaining == 0
+            && let Some(reply) = state.reply.take()
+        {
+            reply.send(std::mem::take(&mut state.outcomes).into());
         }
     }
 }
 
-/// The answer that one part of a group still owes.
+/// The answer that one part of a request still owes.
 #[derive(Debug)]
 pub struct AppendAnswer {
-    group: Rc<AppendGroup>,
-    place: usize,
+    owed: Owed,
+}
+
+#[derive(Debug)]
+enum Owed {
+    /// The only part.
+    Alone(ReplySender<Few<AppendOutcome>>),
+    /// One of several, answered together.
+    Part(Rc<AppendGroup>, usize),
 }
 
 impl AppendAnswer {
-    /// The answer of part `place` of `group`.
-    #[must_use]
-    pub fn new(group: Rc<AppendGroup>, place: usize) -> Self {
-        Self { group, place }
+    /// The answers of `count` parts, in their order; `reply` hears when the last is complete.
+    pub fn of(count: usize, reply: ReplySender<Few<AppendOutcome>>) -> impl Iterator<Item = Self> {
+        let (alone, group) = match count {
+            0 | 1 => (Some(Owed::Alone(reply)), None),
+            _ => (None, Some(AppendGroup::new(count, reply))),
+        };
+        let parts = group.into_iter().flat_map(move |group| {
+            (0..count).map(move |place| Owed::Part(Rc::clone(&group), place))
+        });
+        alone.into_iter().chain(parts).map(|owed| Self { owed })
     }
 
     /// Settles this part.
     pub fn complete(self, outcome: AppendOutcome) {
-        self.group.complete(self.place, outcome);
+        match self.owed {
+            Owed::Alone(reply) => reply.send(Few::One(outcome)),
+            Owed::Part(group, place) => group.complete(place, outcome),
+        }
     }
 }
 
@@ -124,6 +129,8 @@ impl AppendAnswer {
 pub struct QueuedAppend {
     /// The batch, to be stamped in place.
     pub batch: BytesMut,
+    /// Size of the buffer that it keeps alive.
+    pub buffer_bytes: usize,
     /// When it is answered.
     pub required_acks: RequiredAcks,
     /// Until when it may wait for room.
@@ -151,15 +158,16 @@ impl PendingAnswer {
 
 impl Partition {
     /// Queues an append. Appends of one partition are taken in this order and never overtake each
-    /// other, also where one waits for room.
-    pub fn enqueue_append(self: &Rc<Self>, queued: QueuedAppend) {
+    /// other, also where one waits for room. True when nobody is at work on them: then
+    /// [`Self::drain_appends`] is to be run.
+    #[must_use]
+    pub fn enqueue_append(&self, queued: QueuedAppend) -> bool {
         self.appends.borrow_mut().push_back(queued);
-        if !self.is_appending.replace(true) {
-            io::spawn(io::TaskClass::Produce, Rc::clone(self).drain_appends());
-        }
+        !self.is_appending.replace(true)
     }
 
-    async fn drain_appends(self: Rc<Self>) {
+    /// Takes queued appends until there is none left.
+    pub async fn drain_appends(&self) {
         loop {
             let next = self.appends.borrow_mut().pop_front();
             let Some(queued) = next else { break };
@@ -168,15 +176,16 @@ impl Partition {
         self.is_appending.set(false);
     }
 
-    async fn append_one(self: &Rc<Self>, queued: QueuedAppend) {
+    async fn append_one(&self, queued: QueuedAppend) {
         let QueuedAppend {
             batch,
+            buffer_bytes,
             required_acks,
             deadline,
             answer,
         } = queued;
         match self
-            .append_records_to_leader(batch, required_acks, deadline)
+            .append_records_to_leader((batch, buffer_bytes), required_acks, deadline)
             .await
         {
             Err(failure) => answer.complete(Err(failure)),
@@ -189,7 +198,7 @@ impl Partition {
 
     async fn append_records_to_leader(
         &self,
-        batch: BytesMut,
+        (batch, buffer_bytes): (BytesMut, usize),
         required_acks: RequiredAcks,
         deadline: MonotonicNs,
     ) -> AppendOutcome {
@@ -201,7 +210,7 @@ impl Partition {
             origin: AppendOrigin::Client,
             leader_epoch,
             deadline,
-            buffer_bytes: batch.capacity(),
+            buffer_bytes,
         };
         self.log
             .append(batch, context)

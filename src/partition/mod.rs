@@ -18,8 +18,7 @@ pub mod read;
 pub mod replica;
 
 pub use append::{
-    AppendAnswer, AppendFailure, AppendGroup, AppendOutcome, QueuedAppend, RequiredAcks,
-    error_is_of_records,
+    AppendAnswer, AppendFailure, AppendOutcome, QueuedAppend, RequiredAcks, error_is_of_records,
 };
 pub use error::PartitionError;
 pub use leadership::{LeaderOnly, Leadership};

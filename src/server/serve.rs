@@ -13,11 +13,6 @@ mod publisher;
 mod shard_thread;
 mod shards;
 
-#[cfg(test)]
-mod broker_test;
-#[cfg(test)]
-mod harness;
-
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -30,7 +25,6 @@ use thiserror::Error;
 
 use super::node::Node;
 use super::startup::{DirectoryLock, Prepared};
-use crate::cluster::controller::ControlHandle;
 use crate::io::InboxSender;
 use crate::io::inbox::inbox;
 use crate::metrics::MetricsSnapshot;
@@ -68,7 +62,6 @@ pub struct Broker {
     shards: Vec<InboxSender<ShardMessage>>,
     commands: InboxSender<Command>,
     control: JoinHandle<()>,
-    controller: ControlHandle,
     /// Held until the last thread has ended.
     _lock: DirectoryLock,
 }
@@ -124,7 +117,6 @@ impl Broker {
                 shards: serving.shards,
                 commands,
                 control,
-                controller: serving.control,
                 _lock: lock,
             }),
             Err(reason) => {
@@ -138,12 +130,6 @@ impl Broker {
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
-    }
-
-    /// The way to the controller.
-    #[must_use]
-    pub fn controller(&self) -> &ControlHandle {
-        &self.controller
     }
 
     /// Asks every shard for its metrics and adds them up. A shard that does not answer within a

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::append_workers::AppendWorkers;
 use super::credit::SharedBudget;
 use super::message::{AppendMessage, ShardMessage, UnparkMessage, WakeMessage};
 use super::outbox::Outbox;
@@ -22,8 +23,7 @@ use crate::base::ids::{BrokerId, ShardId, TopicPartition};
 use crate::io::{self, Inbox, InboxSender};
 use crate::log::ShardLogs;
 use crate::partition::{
-    AppendAnswer, AppendGroup, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter,
-    WakeSink,
+    AppendAnswer, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter, WakeSink,
 };
 
 /// How long a message waits for room in a full inbox before it is tried again.
@@ -49,6 +49,7 @@ pub struct Shard {
     broker_id: BrokerId,
     logs: Rc<ShardLogs>,
     outbox: Outbox,
+    append_workers: Rc<AppendWorkers>,
     budget: SharedBudget,
     partitions: RefCell<HashMap<TopicPartition, Rc<Partition>>>,
     router: RefCell<Arc<Router>>,
@@ -74,6 +75,7 @@ impl Shard {
             broker_id: options.broker_id,
             logs: options.logs,
             outbox: Outbox::new(options.id, options.senders),
+            append_workers: Rc::default(),
             budget: options.budget,
             partitions: RefCell::default(),
             router: RefCell::default(),
@@ -268,17 +270,21 @@ impl Shard {
             deadline,
             reply,
         } = append;
-        let group = AppendGroup::new(entries.len(), reply);
-        for (place, entry) in entries.into_iter().enumerate() {
-            let answer = AppendAnswer::new(Rc::clone(&group), place);
-            match self.partition(entry.partition) {
-                Some(partition) => partition.enqueue_append(QueuedAppend {
-                    batch: entry.batch,
-                    required_acks,
-                    deadline,
-                    answer,
-                }),
-                None => answer.complete(Err(PartitionError::Unknown.into())),
+        let answers = AppendAnswer::of(entries.len(), reply);
+        for (entry, answer) in entries.into_iter().zip(answers) {
+            let Some(partition) = self.partition(entry.partition) else {
+                answer.complete(Err(PartitionError::Unknown.into()));
+                continue;
+            };
+            let queued = QueuedAppend {
+                batch: entry.batch,
+                buffer_bytes: entry.buffer_bytes,
+                required_acks,
+                deadline,
+                answer,
+            };
+            if partition.enqueue_append(queued) {
+                self.append_workers.assign(partition);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use bytes::BytesMut;
 
 use super::core::Shard;
+use crate::base::few::Few;
 use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::io::reply::ReplySender;
@@ -43,19 +44,21 @@ pub struct AppendEntry {
     pub partition: TopicPartition,
     /// The batch, to be stamped in place.
     pub batch: BytesMut,
+    /// Size of the buffer that it keeps alive.
+    pub buffer_bytes: usize,
 }
 
 /// The batches of one produce request that one shard owns.
 #[derive(Debug)]
 pub struct AppendMessage {
     /// The batches.
-    pub entries: Vec<AppendEntry>,
+    pub entries: Few<AppendEntry>,
     /// When they are answered.
     pub required_acks: RequiredAcks,
     /// Until when they may wait for room.
     pub deadline: MonotonicNs,
     /// One outcome an entry, in their order.
-    pub reply: ReplySender<Vec<AppendOutcome>>,
+    pub reply: ReplySender<Few<AppendOutcome>>,
 }
 
 /// The partitions of one fetch that one shard owns.

@@ -9,6 +9,7 @@
     )
 )]
 
+mod append_workers;
 pub mod budget;
 mod core;
 mod credit;

@@ -19,6 +19,7 @@ pub use in_flight::ProduceInFlight;
 
 use super::{Started, decode};
 use crate::base::error_code::ErrorCode;
+use crate::base::few::Few;
 use crate::base::ids::{Offset, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::cluster::image::{Image, TopicImage};
@@ -50,8 +51,8 @@ const INTERNAL_TOPICS: [&str; 3] = [
 /// Batches on their way to one shard.
 struct Outgoing {
     owner: ShardId,
-    entries: Vec<AppendEntry>,
-    places: Vec<Place>,
+    entries: Few<AppendEntry>,
+    places: Few<Place>,
 }
 
 /// Hands the batches of a request to their owners.
@@ -60,6 +61,7 @@ pub fn start(
     header: &RequestHeader,
     mut reader: Reader,
 ) -> Result<Started, CloseReason> {
+    let frame_bytes = reader.remaining();
     let request: ProduceRequest = decode(&mut reader, header)?;
     let timeout = u64::try_from(request.timeout_ms).unwrap_or(0);
     let timeout = std::time::Duration::from_millis(timeout).max(TIMEOUT_MIN);
@@ -74,7 +76,8 @@ pub fn start(
         context,
         version: header.api_version,
         refusal,
-        outgoing: Vec::new(),
+        outgoing: Few::None,
+        batch_bytes: 0,
     };
     let image = context.node().image_ref();
     let topics = request.topic_data.into_iter().enumerate();
@@ -82,6 +85,7 @@ pub fn start(
         .map(|(place, topic)| sorter.sort_topic(&image, topic, place))
         .collect();
     drop(image);
+    sorter.share_out(frame_bytes);
     let waits = send_all(context, sorter.outgoing, (required_acks, deadline));
     let response = ProduceResponse {
         responses,
@@ -93,11 +97,12 @@ pub fn start(
 
 fn send_all(
     context: &RequestContext,
-    outgoing: Vec<Outgoing>,
+    outgoing: Few<Outgoing>,
     (required_acks, deadline): (RequiredAcks, MonotonicNs),
-) -> Vec<Wait> {
+) -> Few<Wait> {
     let shard = context.node().shard();
-    let sent = outgoing.into_iter().map(|outgoing| {
+    let mut waits = Few::None;
+    for outgoing in outgoing {
         let (reply, outcomes) = reply_slot();
         let message = AppendMessage {
             entries: outgoing.entries,
@@ -106,19 +111,31 @@ fn send_all(
             reply,
         };
         shard.send(outgoing.owner, ShardMessage::Append(message));
-        Wait::new(outcomes, outgoing.places)
-    });
-    sent.collect()
+        waits.push(Wait::new(outcomes, outgoing.places));
+    }
+    waits
 }
 
 struct Sorter<'a> {
     context: &'a RequestContext,
     version: i16,
     refusal: Option<ErrorCode>,
-    outgoing: Vec<Outgoing>,
+    outgoing: Few<Outgoing>,
+    batch_bytes: usize,
 }
 
 impl Sorter<'_> {
+    /// Charges the frame's buffer to the batches that keep it alive, each its part.
+    fn share_out(&mut self, frame_bytes: usize) {
+        for outgoing in self.outgoing.as_mut_slice() {
+            for entry in outgoing.entries.as_mut_slice() {
+                let part = entry.batch.len() as u128 * frame_bytes as u128;
+                let part = part / self.batch_bytes.max(1) as u128;
+                entry.buffer_bytes = usize::try_from(part).unwrap_or(frame_bytes);
+            }
+        }
+    }
+
     fn sort_topic(
         &mut self,
         image: &Image,
@@ -184,16 +201,22 @@ impl Sorter<'_> {
         };
         let owner = self.context.node().shard().owner(partition);
         let owner = owner.ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
-        let entry = AppendEntry { partition, batch };
-        match self.outgoing.iter_mut().find(|known| known.owner == owner) {
+        self.batch_bytes += batch.len();
+        let entry = AppendEntry {
+            partition,
+            buffer_bytes: batch.len(),
+            batch,
+        };
+        let mut known = self.outgoing.as_mut_slice().iter_mut();
+        match known.find(|known| known.owner == owner) {
             Some(outgoing) => {
                 outgoing.entries.push(entry);
                 outgoing.places.push(place);
             }
             None => self.outgoing.push(Outgoing {
                 owner,
-                entries: vec![entry],
-                places: vec![place],
+                entries: Few::One(entry),
+                places: Few::One(place),
             }),
         }
         Ok(())

@@ -16,6 +16,8 @@ const ROOM_BYTES_MIN: usize = 4 * KIB;
 const ROOM_BYTES_MAX: usize = 64 * KIB;
 /// Reserved once [`FRAME_BYTES_RESERVED`] of a larger frame have come.
 const GROWN_BYTES: usize = MIB;
+/// With less room left an empty buffer is replaced, whatever the last read brought.
+const ROOM_LEFT_MIN: usize = 512;
 /// Reads in a row that must use little of the room before it shrinks.
 const QUIET_READS: u32 = 16;
 
@@ -24,6 +26,7 @@ const QUIET_READS: u32 = 16;
 pub struct FrameBuffer {
     bytes: BytesMut,
     room: usize,
+    last_read: usize,
     quiet_reads: u32,
 }
 
@@ -32,6 +35,7 @@ impl Default for FrameBuffer {
         Self {
             bytes: BytesMut::new(),
             room: ROOM_BYTES_MIN,
+            last_read: 0,
             quiet_reads: 0,
         }
     }
@@ -67,7 +71,11 @@ impl FrameBuffer {
         let spare = self.bytes.capacity() - self.bytes.len();
         // A little room left is used up while a frame is under way in it; an empty buffer starts
         // afresh instead, so that the next frame comes in one piece.
-        let enough = if self.bytes.is_empty() { self.room } else { 1 };
+        let enough = if self.bytes.is_empty() {
+            self.last_read.clamp(ROOM_LEFT_MIN, self.room)
+        } else {
+            1
+        };
         if spare < enough {
             self.start_afresh(self.room.max(self.bytes.len() * 2));
         }
@@ -107,6 +115,7 @@ impl FrameBuffer {
     /// Takes it back with `count` bytes more.
     pub fn give_back(&mut self, bytes: BytesMut, count: usize) {
         let filled = bytes.len() == bytes.capacity();
+        self.last_read = count;
         self.bytes = bytes;
         if filled {
             self.room = (self.room * 2).min(ROOM_BYTES_MAX);

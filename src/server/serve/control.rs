@@ -25,8 +25,6 @@ pub enum Command {
 pub struct Serving {
     /// The ways to all shards.
     pub shards: Vec<InboxSender<ShardMessage>>,
-    /// The way to the controller.
-    pub control: ControlHandle,
 }
 
 /// What the control thread is started with.
@@ -66,12 +64,7 @@ pub fn run(
             }
             Ok(control) => {
                 let shards = control.shards.publisher().senders().to_vec();
-                let handle = control.handle.clone();
-                let serving = Serving {
-                    shards,
-                    control: handle,
-                };
-                ready.send(Ok(serving)).is_ok() && control.serve(commands).await
+                ready.send(Ok(Serving { shards })).is_ok() && control.serve(commands).await
             }
         }
     })

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::base::error_code::ErrorCode;
+use crate::base::few::Few;
 use crate::base::ids::{CorrelationId, TopicPartition};
 use crate::io::reply::ReplyReceiver;
 use crate::log::AppendError;
@@ -43,14 +44,14 @@ impl Place {
 
 /// The outcomes that one owner still owes.
 pub struct Wait {
-    outcomes: Option<ReplyReceiver<Vec<AppendOutcome>>>,
-    places: Vec<Place>,
+    outcomes: Option<ReplyReceiver<Few<AppendOutcome>>>,
+    places: Few<Place>,
 }
 
 impl Wait {
     /// Outcomes that belong to `places`, in their order.
     #[must_use]
-    pub fn new(outcomes: ReplyReceiver<Vec<AppendOutcome>>, places: Vec<Place>) -> Self {
+    pub fn new(outcomes: ReplyReceiver<Few<AppendOutcome>>, places: Few<Place>) -> Self {
         Self {
             outcomes: Some(outcomes),
             places,
@@ -65,7 +66,7 @@ pub struct ProduceInFlight {
     correlation_id: CorrelationId,
     required_acks: RequiredAcks,
     response: ProduceResponse,
-    waits: Vec<Wait>,
+    waits: Few<Wait>,
 }
 
 impl ProduceInFlight {
@@ -74,7 +75,7 @@ impl ProduceInFlight {
     pub fn new(
         context: &Rc<RequestContext>,
         header: &RequestHeader,
-        (response, waits): (ProduceResponse, Vec<Wait>),
+        (response, waits): (ProduceResponse, Few<Wait>),
         required_acks: RequiredAcks,
     ) -> Self {
         Self {
@@ -90,7 +91,7 @@ impl ProduceInFlight {
     /// The outcome once every owner has answered.
     pub fn poll_outcome(&mut self, context: &mut Context<'_>) -> Poll<Outcome> {
         let mut missing = false;
-        for wait in &mut self.waits {
+        for wait in self.waits.as_mut_slice() {
             let Some(outcomes) = &mut wait.outcomes else {
                 continue;
             };
@@ -98,7 +99,7 @@ impl ProduceInFlight {
                 Poll::Pending => missing = true,
                 Poll::Ready(answer) => {
                     wait.outcomes = None;
-                    fill(&mut self.response, &wait.places, answer);
+                    fill(&mut self.response, wait.places.as_slice(), answer);
                 }
             }
         }
@@ -110,9 +111,9 @@ impl ProduceInFlight {
 
     /// Gives what is missing the request's timeout. A batch that comes into order later stays.
     pub fn time_out(&mut self) -> Outcome {
-        for wait in &mut self.waits {
+        for wait in self.waits.as_mut_slice() {
             if wait.outcomes.take().is_some() {
-                for place in &wait.places {
+                for place in wait.places.as_slice() {
                     if let Some(partition) = partition_at(&mut self.response, *place) {
                         partition.error_code = ErrorCode::REQUEST_TIMED_OUT;
                     }
@@ -187,7 +188,7 @@ fn partition_at(
     topic.partition_responses.get_mut(place.partition as usize)
 }
 
-fn fill(response: &mut ProduceResponse, places: &[Place], answer: Option<Vec<AppendOutcome>>) {
+fn fill(response: &mut ProduceResponse, places: &[Place], answer: Option<Few<AppendOutcome>>) {
     let Some(outcomes) = answer else {
         // The owner is shutting down.
         for place in places {

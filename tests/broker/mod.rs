@@ -1,5 +1,6 @@
 //! Whole brokers in this process, on real rings, sockets and files: for tests of the paths that
 //! clients take.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,20 +9,23 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use super::Broker;
-use crate::base::config::{BrokerConfig, Budgets, Listener};
-use crate::base::error_code::ErrorCode;
-use crate::base::ids::{BrokerId, CorrelationId, Uuid};
-use crate::base::limits::MIB;
-use crate::io::{Runtime, RuntimeOptions};
-use crate::server::startup::{DirectoryLock, Prepared};
-use crate::wire::api;
-use crate::wire::codec::Message;
-use crate::wire::frame::encode_request;
-use crate::wire::header::decode_response_header;
-use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
-use crate::wire::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
-use crate::wire::primitives::Reader;
+use coreline::base::config::{BrokerConfig, Budgets, Listener};
+use coreline::base::error_code::ErrorCode;
+use coreline::base::ids::{BrokerId, CorrelationId, Uuid};
+use coreline::base::limits::MIB;
+use coreline::server::serve::Broker;
+use coreline::server::startup::{DirectoryLock, Prepared};
+use coreline::wire::api;
+use coreline::wire::codec::Message;
+use coreline::wire::frame::encode_request;
+use coreline::wire::header::decode_response_header;
+use coreline::wire::messages::create_topics::{
+    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
+};
+use coreline::wire::messages::delete_topics::{
+    DeleteTopicState, DeleteTopicsRequest, DeleteTopicsResponse,
+};
+use coreline::wire::primitives::Reader;
 
 /// What a harness is started with.
 #[derive(Clone, Debug)]
@@ -47,7 +51,6 @@ impl Default for HarnessOptions {
 pub struct Harness {
     pub address: SocketAddr,
     broker: Option<Broker>,
-    runtime: Runtime,
     folder: tempfile::TempDir,
 }
 
@@ -60,7 +63,6 @@ impl Harness {
         Self {
             address,
             broker: Some(broker),
-            runtime: Runtime::start(RuntimeOptions::for_tests()).unwrap(),
             folder,
         }
     }
@@ -88,11 +90,7 @@ impl Harness {
             timeout_ms: 10_000,
             ..CreateTopicsRequest::default()
         };
-        let control = self.broker.as_ref().unwrap().controller().clone();
-        let created = self
-            .runtime
-            .block_on(control.create_topics(request))
-            .unwrap();
+        let created: CreateTopicsResponse = self.connect().ask(&request, 7);
         assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
         created.topics[0].topic_id
     }
@@ -107,11 +105,7 @@ impl Harness {
             timeout_ms: 10_000,
             ..DeleteTopicsRequest::default()
         };
-        let control = self.broker.as_ref().unwrap().controller().clone();
-        let deleted = self
-            .runtime
-            .block_on(control.delete_topics(request, 6))
-            .unwrap();
+        let deleted: DeleteTopicsResponse = self.connect().ask(&request, 6);
         assert_eq!(
             deleted.responses[0].error_code,
             ErrorCode::NONE,
@@ -238,9 +232,9 @@ impl Client {
 
 /// A batch of `count` records with values of `value_bytes`.
 pub fn batch(count: usize, value_bytes: usize) -> BytesMut {
-    use crate::base::ids::Offset;
-    use crate::base::time::TimestampMs;
-    use crate::wire::record_batch::{BatchBuilder, NewRecord};
+    use coreline::base::ids::Offset;
+    use coreline::base::time::TimestampMs;
+    use coreline::wire::record_batch::{BatchBuilder, NewRecord};
     let value = vec![b'v'; value_bytes];
     let mut builder = BatchBuilder::new(Offset(0));
     for _ in 0..count {

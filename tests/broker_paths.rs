@@ -1,24 +1,26 @@
 //! Clients' paths through whole shards: order, parking, sessions, hops, bad input, memory.
 
+mod broker;
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::harness::{Client, Harness, HarnessOptions, batch};
-use crate::base::error_code::ErrorCode;
-use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, Uuid};
-use crate::base::time::TimestampMs;
-use crate::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
-use crate::wire::messages::fetch::{
+use broker::{Client, Harness, HarnessOptions, batch};
+use coreline::base::error_code::ErrorCode;
+use coreline::base::ids::{LeaderEpoch, Offset, PartitionIndex, Uuid};
+use coreline::base::time::TimestampMs;
+use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
+use coreline::wire::messages::fetch::{
     FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData,
 };
-use crate::wire::messages::list_offsets::{
+use coreline::wire::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic,
 };
-use crate::wire::messages::offset_for_leader_epoch::{
+use coreline::wire::messages::offset_for_leader_epoch::{
     OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 };
-use crate::wire::messages::produce::{
+use coreline::wire::messages::produce::{
     PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
 };
 
@@ -324,7 +326,7 @@ fn offsets_and_epochs_are_listed() {
     };
     let mut offset = |timestamp, version| {
         let request = ListOffsetsRequest {
-            replica_id: crate::base::ids::BrokerId(-1),
+            replica_id: coreline::base::ids::BrokerId(-1),
             topics: vec![ListOffsetsTopic {
                 name: "t".to_owned(),
                 partitions: vec![partition(timestamp)],
