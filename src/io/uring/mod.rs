@@ -31,7 +31,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 pub use fault::{Fault, FaultHook, FaultPoint, OperationKind};
-pub use ring::RingOptions;
+pub use ring::{RingOptions, enters};
 
 use super::driver::{Completion, Driver, Handle, Operation, OperationId, Unpark, Wait};
 use super::transfer::Transfer;

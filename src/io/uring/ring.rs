@@ -1,5 +1,6 @@
 //! The ring itself: set-up, submission, waiting, reaping.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
@@ -146,6 +147,7 @@ impl Ring {
     }
 
     fn submit_only(&mut self) {
+        count_enter();
         let entered = self.ring.submit();
         check_enter(entered);
     }
@@ -168,6 +170,7 @@ impl Ring {
             self.enter(None);
             return;
         }
+        count_enter();
         let entered = if limit == Duration::MAX {
             self.ring.submit_and_wait(1)
         } else {
@@ -182,6 +185,20 @@ impl Ring {
     pub(super) fn reap(&mut self, reaped: &mut Vec<Reaped>) {
         reaped.extend(self.ring.completion().map(|entry| reaped_of(&entry)));
     }
+}
+
+thread_local! {
+    static ENTERS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Calls of io_uring_enter by this thread so far: what a benchmark divides by its requests.
+#[must_use]
+pub fn enters() -> u64 {
+    ENTERS.get()
+}
+
+fn count_enter() {
+    ENTERS.set(ENTERS.get() + 1);
 }
 
 fn reaped_of(entry: &cqueue::Entry) -> Reaped {
