@@ -88,14 +88,14 @@ fn client(address: SocketAddr, deep: usize, per_second: u64, until: Instant) -> 
     stream.set_nodelay(true).expect("a socket");
     let requests = vec![7; REQUEST_BYTES * deep];
     let mut answer = [0; ANSWER_BYTES];
-    let mut answered = 0;
+    let mut answered = 0u64;
     let started = Instant::now();
     if per_second == 0 {
         stream.write_all(&requests).expect("a connection");
     }
     while Instant::now() < until {
-        if per_second > 0 {
-            let due = started + Duration::from_nanos(answered * 1_000_000_000 / per_second);
+        if let Some(due) = (answered * 1_000_000_000).checked_div(per_second) {
+            let due = started + Duration::from_nanos(due);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
         stream
