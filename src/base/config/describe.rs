@@ -42,6 +42,9 @@ pub struct Described {
     pub synonyms: Vec<Synonym>,
 }
 
+/// Gives flushes an interval where they have none of their own.
+const FLUSH_SCHEDULER: &str = "log.flush.scheduler.interval.ms";
+
 /// All settings of a topic, in the order of their names.
 #[must_use]
 pub fn topic(broker: &BrokerTexts, overrides: &TopicOverrides) -> Vec<Described> {
@@ -58,9 +61,7 @@ fn describe_topic(
     overrides: &TopicOverrides,
 ) -> Described {
     let mut synonyms = Vec::new();
-    let own = overrides
-        .get(setting.name)
-        .map(|text| text.trim().to_owned());
+    let own = overrides.get(setting.name).cloned();
     if let Some(text) = &own {
         synonyms.push(Synonym {
             name: setting.name,
@@ -72,23 +73,40 @@ fn describe_topic(
         .iter()
         .find(|(name, _)| *name == setting.name)
         .map_or(&[][..], |(_, names)| *names);
-    for (name, _) in names {
-        if let Some(synonym) = broker_setting(name) {
-            synonyms.extend(broker_synonyms(synonym, broker));
-        }
+    if let Some((first, _)) = names.first() {
+        synonyms.extend(synonyms_of(first, names, broker));
     }
     // Set ones stand before defaults, each group in the table's order.
-    let value = own.or_else(|| broker_value(broker, setting.name).map(|(_, text)| text));
-    let value = value.or_else(|| default_of(setting, names));
+    let inherited = broker_value(broker, setting.name).map(|(_, text)| text);
+    let source = match (&own, &inherited) {
+        (Some(_), _) => Source::Topic,
+        (None, Some(_)) => Source::StaticBroker,
+        (None, None) => Source::Default,
+    };
+    let value = own.or(inherited).or_else(|| default_of(setting, names));
     Described {
         setting,
         value: value.filter(|_| !setting.is_sensitive()),
-        source: synonyms
-            .first()
-            .map_or(Source::Default, |synonym| synonym.source),
+        source,
         read_only: false,
         synonyms,
     }
+}
+
+/// The synonyms under the first of `names`. Where that one has no value Kafka lists none, even if
+/// another gives the value in force; where it has, it lists all of them, but for the scheduler's
+/// interval, which is a default of flushes only (`DynamicBrokerConfig.brokerConfigSynonyms`).
+fn synonyms_of(first: &str, names: &[(&str, i64)], broker: &BrokerTexts) -> Vec<Synonym> {
+    let of = |name: &str| broker_setting(name).map(|setting| broker_synonyms(setting, broker));
+    let own: Vec<Synonym> = of(first).into_iter().flatten().collect();
+    if own.is_empty() {
+        return own;
+    }
+    let others = names.iter().map(|(name, _)| *name);
+    let others = others.filter(|name| *name != first && *name != FLUSH_SCHEDULER);
+    own.into_iter()
+        .chain(others.filter_map(of).flatten())
+        .collect()
 }
 
 /// The topic setting's default, which is the broker's of the same meaning.
@@ -125,7 +143,11 @@ pub fn broker(texts: &BrokerTexts) -> Vec<Described> {
     let mut described: Vec<Described> = broker_settings()
         .filter(|setting| !setting.internal || texts.contains_key(setting.name))
         .map(|setting| {
-            let synonyms: Vec<Synonym> = broker_synonyms(setting, texts).collect();
+            let group = TOPIC_SYNONYMS.iter().map(|(_, names)| *names);
+            let group = group
+                .into_iter()
+                .find(|names| names.first().is_some_and(|(name, _)| *name == setting.name));
+            let synonyms = synonyms_of(setting.name, group.unwrap_or_default(), texts);
             let value = texts.get(setting.name).cloned();
             let value = value.or_else(|| setting.default.map(str::to_owned));
             Described {

@@ -13,7 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::find_coordinator::INVALID_REQUEST_MESSAGE;
 use crate::base::config::BrokerTexts;
-use crate::base::config::describe::{self, Described, Synonym};
+use crate::base::config::describe::{self, Described, Source, Synonym};
 use crate::base::config::setting::Kind;
 use crate::base::error_code::ErrorCode;
 use crate::cluster::decide::topic_names;
@@ -118,12 +118,10 @@ impl Asked<'_> {
         }
         self.check_broker(name, "")?;
         let level = LevelFilter::current().to_string().to_uppercase();
-        let documentation = "The level down to which log lines are written.".to_owned();
         Ok(vec![DescribeConfigsResourceResult {
             name: "root".to_owned(),
             value: Some(level),
             config_source: SOURCE_LOGGER,
-            documentation: self.request.include_documentation.then_some(documentation),
             ..DescribeConfigsResourceResult::default()
         }])
     }
@@ -142,7 +140,10 @@ impl Asked<'_> {
         }
     }
 
+    /// The source told is that of the first synonym: where Kafka lists none, it says that the
+    /// value is a default (CreateTopics, which lists none at all, tells the true source).
     fn entry(&self, described: Described) -> DescribeConfigsResourceResult {
+        let source = described.synonyms.first().map(|synonym| synonym.source);
         let synonyms = if self.request.include_synonyms {
             described.synonyms.into_iter().map(synonym).collect()
         } else {
@@ -153,7 +154,7 @@ impl Asked<'_> {
             name: described.setting.name.to_owned(),
             value: described.value,
             read_only: described.read_only,
-            config_source: described.source as i8,
+            config_source: source.unwrap_or(Source::Default) as i8,
             is_sensitive: described.setting.is_sensitive(),
             synonyms,
             config_type: type_of(described.setting.kind),

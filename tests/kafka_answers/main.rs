@@ -1,0 +1,81 @@
+//! The same requests to Apache Kafka and to Coreline, and their answers compared field by field, in
+//! the lowest and the highest version of every key that is served; with `CORELINE_ACCEPT=1` in all
+//! versions. What may differ is taken out with its reason, in the functions named `even_…`.
+//!
+//! `cargo test --test kafka_answers -- --ignored` starts both brokers. Needs Java, and `KAFKA_HOME`
+//! or what `scripts/kafka` downloads.
+
+mod brokers;
+mod clusters;
+mod configs;
+mod data;
+mod session;
+mod topics;
+
+use brokers::Broker;
+use session::{Peer, Session};
+
+/// Both brokers while they run, with their folder.
+struct Brokers {
+    session: Session,
+    _running: [Broker; 2],
+    _folder: tempfile::TempDir,
+}
+
+fn start() -> Brokers {
+    let folder = tempfile::tempdir().expect("a folder");
+    let within = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir(&path).expect("a folder");
+        path
+    };
+    let kafka = Broker::kafka(&within("kafka"));
+    let coreline = Broker::coreline(&within("coreline"));
+    Brokers {
+        session: Session {
+            kafka: Peer::connect(true, kafka.port),
+            coreline: Peer::connect(false, coreline.port),
+            is_accept: std::env::var_os("CORELINE_ACCEPT").is_some(),
+            compared: 0,
+            faults: Vec::new(),
+        },
+        _running: [kafka, coreline],
+        _folder: folder,
+    }
+}
+
+fn judge(session: &Session, compared_min: usize) {
+    let faults = session.faults.join("\n");
+    let differ = session.faults.len();
+    assert!(
+        differ == 0,
+        "{differ} of {} answers differ\n{faults}",
+        session.compared
+    );
+    assert!(
+        session.compared >= compared_min,
+        "{} were compared",
+        session.compared
+    );
+    eprintln!("{} answers compared", session.compared);
+}
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn administrative_keys_answer_as_apache_kafka_does() {
+    let mut brokers = start();
+    let session = &mut brokers.session;
+    topics::compare(session);
+    clusters::compare(session);
+    configs::compare(session);
+    topics::compare_deletion(session);
+    judge(session, 180);
+}
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn data_keys_answer_as_apache_kafka_does() {
+    let mut brokers = start();
+    data::compare(&mut brokers.session);
+    judge(&brokers.session, 80);
+}
