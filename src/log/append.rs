@@ -14,7 +14,6 @@ use super::journal::{Done, Entry};
 use super::partition_log::Log;
 use super::segment::floor_to_block;
 use super::tail::TailEntry;
-use crate::base::time::TimestampMs;
 use crate::io::{self, TaskClass};
 use crate::wire::record_batch::{BatchHeader, stamp_base_offset, stamp_leader_epoch};
 
@@ -59,7 +58,8 @@ impl Log {
         Appended {
             base_offset: original.first_offset(),
             last_offset: original.last_offset,
-            log_append_time: TimestampMs::NONE,
+            // Kafka names the original's largest timestamp, whoever set it.
+            log_append_time: original.timestamp,
             log_start_offset: self.log_start_offset(),
             duplicate: true,
         }

@@ -148,7 +148,8 @@ pub struct Appended {
     pub base_offset: Offset,
     /// Offset of its last record; durable once `durable_end` is past it.
     pub last_offset: Offset,
-    /// The broker's time under LogAppendTime, else `TimestampMs::NONE`.
+    /// The broker's time under LogAppendTime, else `TimestampMs::NONE`; of a duplicate the
+    /// original's largest timestamp.
     pub log_append_time: TimestampMs,
     /// First offset of the log.
     pub log_start_offset: Offset,
