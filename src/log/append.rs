@@ -173,6 +173,9 @@ impl Log {
         });
         self.shard.cache.add(self, charge);
         self.shard.journal.enqueue(self, entry);
+        if let Some(late) = self.late_truncate.take() {
+            self.shard.journal.enqueue(self, late);
+        }
         self.bytes_since_snapshot
             .set(self.bytes_since_snapshot.get() + length);
         self.reserve_ahead();

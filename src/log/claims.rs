@@ -26,15 +26,20 @@ impl Log {
             .collect()
     }
 
+    /// Waits while the log is being deleted or cut. True when it is gone.
+    pub(crate) async fn wait_until_settled(&self) -> Result<bool> {
+        let settled = || {
+            let is_gone = self.status.get() == LogStatus::Gone;
+            let is_changing = self.is_truncating.get() || self.status.get() == LogStatus::Deleting;
+            (is_gone || !is_changing).then_some(is_gone)
+        };
+        self.shard.health.race(&self.waiters, settled).await
+    }
+
     /// Brings the whole blocks that the claim names to their segments; waits for what changes the
     /// log meanwhile.
     pub(crate) async fn write_back_claim(self: &Rc<Self>, claim: &Claim) -> Result<()> {
-        let settled = || {
-            let is_deleted = self.status.get() == LogStatus::Gone;
-            let is_changing = self.is_truncating.get() || self.status.get() == LogStatus::Deleting;
-            (is_deleted || !is_changing).then_some(is_deleted)
-        };
-        if self.shard.health.race(&self.waiters, settled).await? {
+        if self.wait_until_settled().await? {
             return Ok(());
         }
         for segment in self.unfinished_up_to(claim.segment_base) {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::error::LogError;
 use super::journal::record::{RecordHeader, RecordKind};
@@ -10,7 +11,7 @@ use super::journal::{Done, Entry};
 use super::partition_log::{Log, LogEvent};
 use super::seeded::{SeededBug, is_seeded};
 use crate::base::ids::Offset;
-use crate::io::Durability;
+use crate::io::{self, Durability, TaskClass};
 
 /// An append on its way.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ impl Marks {
 
 impl Log {
     /// The cycle (or direct write) of these appends is on stable storage.
-    pub(crate) fn cycle_durable(self: &Rc<Self>, first: u64, last: u64) {
+    pub(crate) fn cycle_durable(self: &Rc<Self>, first: u64, last: u64, is_stable: bool) {
         let ended = self.marks.borrow_mut().end_wait(first, last);
         let Some(mark) = ended else { return };
         assert!(
@@ -86,6 +87,11 @@ impl Log {
             "durable end past the appended end"
         );
         self.ends.durable_end.set(mark.end_offset);
+        if is_stable {
+            self.ends.stable_end.set(mark.end_offset);
+        } else {
+            self.flush_in_time();
+        }
         self.ends
             .durable_place
             .set((mark.segment_base, mark.end_position));
@@ -98,7 +104,36 @@ impl Log {
 
     /// The end that is on stable storage, as records name it.
     pub(crate) fn stable_end(&self) -> Offset {
-        self.ends.durable_end.get()
+        self.ends.stable_end.get()
+    }
+
+    /// All cycles of the log that have completed are flushed now.
+    pub(crate) fn raise_stable_end(&self) {
+        self.ends.stable_end.set(self.ends.durable_end.get());
+    }
+
+    /// Whether a cycle with records of this log may go without a flush: `write.caching`, and
+    /// `flush.messages` does not ask for one.
+    pub(crate) fn allows_plain_cycle(&self) -> bool {
+        let config = self.config();
+        let unflushed = self.log_end_offset().0 - self.stable_end().0;
+        let is_due = u64::try_from(unflushed).is_ok_and(|count| count >= config.flush_messages);
+        config.write_caching && !is_due
+    }
+
+    /// `flush.ms` after the first unflushed cycle a flush follows, through the journal.
+    fn flush_in_time(self: &Rc<Self>) {
+        let flush_ms = self.config().flush_ms;
+        if flush_ms == u64::MAX || self.is_flush_timed.replace(true) {
+            return;
+        }
+        let log = Rc::clone(self);
+        io::spawn(TaskClass::Background, async move {
+            io::sleep(Duration::from_millis(flush_ms)).await;
+            log.is_flush_timed.set(false);
+            // A failure has taken the directory offline already.
+            let _ = log.shard.journal.confirm().await;
+        });
     }
 
     /// A note of the durable end for the closing cycle.
@@ -123,8 +158,7 @@ impl Log {
         self: &Rc<Self>,
         segment_base: Offset,
         end_position: u64,
-        first: u64,
-        last: u64,
+        (first, last): (u64, u64),
     ) {
         let Some(segment) = self.segment_at(segment_base) else {
             return;
@@ -142,7 +176,8 @@ impl Log {
             Err(_) => return,
         }
         self.unpin_written();
-        self.cycle_durable(first, last);
+        let is_stable = !self.config().write_caching;
+        self.cycle_durable(first, last, is_stable);
     }
 
     /// Waits until the durable end has reached `end`.
@@ -156,7 +191,8 @@ impl Log {
             if self.durable_end() >= end || is_early {
                 return Some(Ok(()));
             }
-            self.is_closed().then_some(Err(LogError::Closed))
+            let is_gone = self.is_closed() || end > self.log_end_offset();
+            is_gone.then_some(Err(LogError::Closed))
         };
         self.shard.health.race(&self.waiters, reached).await?
     }

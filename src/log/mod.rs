@@ -45,6 +45,7 @@ mod segment;
 mod shard_logs;
 mod snapshots;
 mod tail;
+mod truncate;
 mod wait;
 mod write_back;
 

@@ -52,6 +52,8 @@ pub(crate) struct Ends {
     pub(crate) log_start: Cell<Offset>,
     pub(crate) log_end: Cell<Offset>,
     pub(crate) durable_end: Cell<Offset>,
+    /// What is on stable storage: less than the durable end under `write.caching` alone.
+    pub(crate) stable_end: Cell<Offset>,
     /// Segment and position of the durable end.
     pub(crate) durable_place: Cell<(i64, u64)>,
 }
@@ -87,7 +89,10 @@ pub struct Log {
     /// Bytes appended since the last producer snapshot.
     pub(crate) bytes_since_snapshot: Cell<u64>,
     pub(crate) is_snapshot_under_way: Cell<bool>,
+    pub(crate) is_flush_timed: Cell<bool>,
     pub(crate) last_duplicate_end: Cell<Option<Offset>>,
+    /// A TRUNCATE that a seeded bug holds back.
+    pub(crate) late_truncate: RefCell<Option<super::journal::Entry>>,
 }
 
 /// What a log is opened with.
@@ -118,6 +123,7 @@ impl Log {
                 log_start: Cell::new(parts.log_start),
                 log_end: Cell::new(parts.log_end),
                 durable_end: Cell::new(parts.log_end),
+                stable_end: Cell::new(parts.log_end),
                 durable_place: Cell::new(place),
             },
             recovery_point: Cell::new(parts.recovery_point),
@@ -140,7 +146,9 @@ impl Log {
             is_reserving_ahead: Cell::new(false),
             bytes_since_snapshot: Cell::new(0),
             is_snapshot_under_way: Cell::new(false),
+            is_flush_timed: Cell::new(false),
             last_duplicate_end: Cell::new(None),
+            late_truncate: RefCell::new(None),
         })
     }
 

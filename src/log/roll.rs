@@ -207,7 +207,7 @@ impl Log {
         segment.cut_and_sync().await
     }
 
-    fn settle_written(&self, segment: &Segment) {
+    pub(crate) fn settle_written(&self, segment: &Segment) {
         let size = segment.size.get();
         for position in [&segment.issued, &segment.written, &segment.flushed] {
             position.set(size);

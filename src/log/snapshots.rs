@@ -67,6 +67,10 @@ impl Log {
                 None => Ok(()),
             };
             let outcome = match outcome {
+                Ok(()) => log.store_epochs().await,
+                Err(error) => Err(error),
+            };
+            let outcome = match outcome {
                 Ok(()) => snapshot.store(&log.folder).await,
                 Err(error) => Err(error),
             };

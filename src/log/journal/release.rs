@@ -80,12 +80,16 @@ impl Journal {
         let signal = Signal::new(&self.options.health);
         let mut copy_left = self.options.sizes.copy_bytes as usize;
         for claim in &claims {
+            if claim.log.wait_until_settled().await? {
+                continue;
+            }
             if let Some(copied) = claim.log.copy_forward(claim, copy_left, &signal) {
                 if let Copied::Forward(bytes) = copied {
                     copy_left -= bytes;
                 }
             } else {
                 claim.log.write_partial_block(claim).await?;
+                claim.log.wait_until_settled().await?;
             }
             claim.log.queue_watermark(&signal);
         }

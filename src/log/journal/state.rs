@@ -21,6 +21,8 @@ pub(super) struct LiveFile {
 pub(super) struct InFlight {
     pub(super) sequence: u64,
     pub(super) is_done: bool,
+    /// Its write's completion is all that is promised (`write.caching`).
+    pub(super) is_plain: bool,
     pub(super) completions: Vec<(Rc<Log>, Completion)>,
 }
 
@@ -34,7 +36,12 @@ pub(super) struct State {
     pub(super) reserved: u64,
     pub(super) next_sequence: u64,
     pub(super) previous_checksum: u32,
+    /// Writes completed, and on stable storage, up to here; they differ under `write.caching`.
+    pub(super) completed_sequence: u64,
     pub(super) flushed_sequence: u64,
+    /// Files with plain cycles that no flush covers, and the logs in those.
+    pub(super) unflushed_files: Vec<usize>,
+    pub(super) unflushed_logs: Vec<Rc<Log>>,
     pub(super) lowest_live: u64,
     /// The last cycle that holds more than notes, and the highest flushed sequence written.
     pub(super) last_record_sequence: u64,
@@ -46,11 +53,48 @@ pub(super) struct State {
     pub(super) buffers: Vec<AlignedBuffer>,
 }
 
-pub(super) fn complete(finished: Vec<(Rc<Log>, Completion)>) {
+/// How a cycle is written.
+pub(super) enum WriteMode {
+    /// Its completion is enough: all its records belong to write-cached logs.
+    Plain,
+    /// One write that is on stable storage when it completes.
+    Stable,
+    /// As stable, but earlier plain cycles lie unflushed in these files too.
+    Flush(Vec<RingFile>),
+}
+
+impl State {
+    /// Decides how the planned cycle in `file` is written.
+    pub(super) fn write_mode(&mut self, plan: &CyclePlan, file: usize) -> WriteMode {
+        let may_be_plain = !self.is_forced && !plan.records.is_empty();
+        if may_be_plain
+            && plan
+                .records
+                .iter()
+                .all(|record| record.log.allows_plain_cycle())
+        {
+            if !self.unflushed_files.contains(&file) {
+                self.unflushed_files.push(file);
+            }
+            return WriteMode::Plain;
+        }
+        if self.unflushed_files.is_empty() {
+            return WriteMode::Stable;
+        }
+        let mut files = std::mem::take(&mut self.unflushed_files);
+        if !files.contains(&file) {
+            files.push(file);
+        }
+        let files = files.into_iter().filter_map(|file| self.files.get(file));
+        WriteMode::Flush(files.map(|live| live.file.clone()).collect())
+    }
+}
+
+pub(super) fn complete(finished: Vec<(Rc<Log>, Completion)>, is_plain: bool) {
     for (log, completion) in finished {
         match completion {
             Completion::Nothing => {}
-            Completion::Tickets(first, last) => log.cycle_durable(first, last),
+            Completion::Tickets(first, last) => log.cycle_durable(first, last, !is_plain),
             Completion::Signal(signal) => signal.complete_one(),
         }
     }
@@ -99,7 +143,10 @@ impl State {
             reserved: 0,
             next_sequence: 1,
             previous_checksum: 0,
+            completed_sequence: 0,
             flushed_sequence: 0,
+            unflushed_files: Vec::new(),
+            unflushed_logs: Vec::new(),
             lowest_live: 1,
             last_record_sequence: 0,
             vouched_sequence: 0,

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::plan::{ChainIdentity, CyclePlan, PlanLimits};
+use super::plan::{ChainIdentity, CyclePlan, DirectRun, PlanLimits};
 use super::queue::Entry;
 use super::record::RecordKind;
 use super::ring::RingFile;
 use super::sizes::RingSizes;
-use super::state::{InFlight, LiveFile, State, complete, extent_claim, is_note, take_in_turn};
+use super::state::{
+    InFlight, LiveFile, State, WriteMode, complete, extent_claim, is_note, take_in_turn,
+};
 use super::{Claim, Result};
 use crate::base::limits::{BLOCK_BYTES, DIRECT_WRITES_MAX, KIB, MIB};
 use crate::io::{self, AlignedBuffer, Durability, TaskClass};
@@ -250,33 +252,19 @@ impl Journal {
             }
             return false;
         }
+        let mode = state.write_mode(&plan, file);
         state.is_forced = false;
         let directs = std::mem::take(&mut plan.directs);
         self.directs_in_flight
             .set(self.directs_in_flight.get() + directs.len());
         let (sequence, buffer) = self.encode(&mut state, &mut plan, file);
+        if let Some(cycle) = state.in_flight.back_mut() {
+            cycle.is_plain = matches!(mode, WriteMode::Plain);
+        }
         state.order.place(buffer.len() as u64);
         let ring_file = state.files.get(file).map(|live| live.file.clone());
         drop(state);
-        for run in directs {
-            let first_ticket = run.first_ticket;
-            run.log.begin_direct(first_ticket, run.last_ticket);
-            let journal = Rc::clone(self);
-            io::spawn(TaskClass::Produce, async move {
-                run.log
-                    .write_direct(
-                        run.segment_base,
-                        run.end_position,
-                        first_ticket,
-                        run.last_ticket,
-                    )
-                    .await;
-                journal
-                    .directs_in_flight
-                    .set(journal.directs_in_flight.get() - 1);
-                journal.kick();
-            });
-        }
+        directs.into_iter().for_each(|run| self.start_direct(run));
         if is_seeded(SeededBug::AckBeforeFlush) {
             self.complete_early(sequence);
         }
@@ -285,12 +273,62 @@ impl Journal {
         };
         let journal = Rc::clone(self);
         io::spawn(TaskClass::Produce, async move {
-            let (result, buffer) = ring_file
-                .write_at(position, buffer, Durability::Stable)
+            let (result, buffer) = journal
+                .write_cycle(&ring_file, (sequence, position), buffer, mode)
                 .await;
             journal.finish_cycle(sequence, result, buffer);
         });
         true
+    }
+
+    fn start_direct(self: &Rc<Self>, run: DirectRun) {
+        run.log.begin_direct(run.first_ticket, run.last_ticket);
+        let journal = Rc::clone(self);
+        io::spawn(TaskClass::Produce, async move {
+            let tickets = (run.first_ticket, run.last_ticket);
+            run.log
+                .write_direct(run.segment_base, run.end_position, tickets)
+                .await;
+            journal
+                .directs_in_flight
+                .set(journal.directs_in_flight.get() - 1);
+            journal.kick();
+        });
+    }
+
+    async fn write_cycle(
+        &self,
+        file: &RingFile,
+        (sequence, position): (u64, u64),
+        buffer: AlignedBuffer,
+        mode: WriteMode,
+    ) -> (std::io::Result<()>, AlignedBuffer) {
+        let unflushed = match mode {
+            WriteMode::Plain => return file.write_at(position, buffer, Durability::Written).await,
+            WriteMode::Stable => return file.write_at(position, buffer, Durability::Stable).await,
+            WriteMode::Flush(files) => files,
+        };
+        let before = || {
+            let are_complete = self.state.borrow().completed_sequence + 1 >= sequence;
+            are_complete.then_some(())
+        };
+        if self
+            .options
+            .health
+            .race(&self.progress, before)
+            .await
+            .is_err()
+        {
+            let offline = std::io::Error::other("an earlier write has failed");
+            return (Err(offline), buffer);
+        }
+        let (mut result, buffer) = file.write_at(position, buffer, Durability::Written).await;
+        for file in unflushed {
+            if result.is_ok() {
+                result = file.sync_data().await;
+            }
+        }
+        (result, buffer)
     }
 
     /// The head file, the position in it and the bytes left; goes on to the next file when less
@@ -365,6 +403,7 @@ impl Journal {
         state.in_flight.push_back(InFlight {
             sequence,
             is_done: false,
+            is_plain: false,
             completions,
         });
         (sequence, buffer)
@@ -379,6 +418,7 @@ impl Journal {
             return;
         }
         let mut finished = Vec::new();
+        let mut early = Vec::new();
         {
             let mut state = self.state.borrow_mut();
             if state.buffers.len() < BUFFERS_KEPT_MAX && buffer.capacity() <= BUFFER_BYTES_KEPT_MAX
@@ -392,23 +432,32 @@ impl Journal {
             if let Some(cycle) = state.in_flight.get_mut(place) {
                 cycle.is_done = true;
                 if is_seeded(SeededBug::CycleDurableOutOfOrder) {
-                    finished.append(&mut cycle.completions);
+                    early.append(&mut cycle.completions);
                 }
             }
             while state.in_flight.front().is_some_and(|cycle| cycle.is_done) {
                 let Some(cycle) = state.in_flight.pop_front() else {
                     break;
                 };
-                assert_eq!(
-                    cycle.sequence,
-                    state.flushed_sequence + 1,
-                    "cycles end in order"
-                );
-                state.flushed_sequence = cycle.sequence;
-                finished.extend(cycle.completions);
+                let expected = state.completed_sequence + 1;
+                assert_eq!(cycle.sequence, expected, "cycles end in order");
+                state.completed_sequence = cycle.sequence;
+                let mut flushed_logs = Vec::new();
+                if cycle.is_plain {
+                    let logs = cycle.completions.iter().map(|(log, _)| Rc::clone(log));
+                    state.unflushed_logs.extend(logs);
+                } else {
+                    state.flushed_sequence = cycle.sequence;
+                    flushed_logs = std::mem::take(&mut state.unflushed_logs);
+                }
+                finished.push((cycle, flushed_logs));
             }
         }
-        complete(finished);
+        complete(early, false);
+        for (cycle, flushed_logs) in finished {
+            complete(cycle.completions, cycle.is_plain);
+            flushed_logs.iter().for_each(|log| log.raise_stable_end());
+        }
         self.progress.wake_all();
         self.kick();
     }
@@ -421,6 +470,6 @@ impl Journal {
             .find(|cycle| cycle.sequence == sequence);
         let early = cycle.map(|cycle| std::mem::take(&mut cycle.completions));
         drop(state);
-        complete(early.unwrap_or_default());
+        complete(early.unwrap_or_default(), false);
     }
 }

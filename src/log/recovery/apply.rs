@@ -183,6 +183,9 @@ impl LogRecovery<'_> {
     /// back. A damaged log is not cut at all.
     async fn cut_files(&self, applied: &Applied) -> Result<()> {
         let listing = crate::log::open::list_folder(self.folder).await?;
+        if let Some(start) = self.plan.reset_to {
+            return self.empty(start, &listing.names).await;
+        }
         for (base, size) in &listing.segments {
             let path = segment_path(self.folder, Offset(*base), LogFileKind::Log);
             if *base < self.plan.watermark.0 {
@@ -213,6 +216,27 @@ impl LogRecovery<'_> {
                     .map_err(|error| failed(&path, error))?;
             }
         }
+        let synced = io::directory::sync(self.folder).await;
+        synced.map_err(|error| failed(self.folder, error))
+    }
+
+    /// Ends a RESET that was under way: one empty segment at `start`.
+    async fn empty(&self, start: Offset, names: &[String]) -> Result<()> {
+        let bases = names.iter().filter_map(|name| LogFileName::parse(name));
+        for name in bases.collect::<Vec<_>>() {
+            let path = self.folder.join(name.to_string());
+            let removed = io::directory::remove_file(&path).await;
+            removed.map_err(|error| failed(&path, error))?;
+        }
+        let path = segment_path(self.folder, start, LogFileKind::Log);
+        let options = crate::io::OpenOptions {
+            write: true,
+            create: true,
+            ..Default::default()
+        };
+        let file = File::open(&path, options).await;
+        let synced = file.map_err(|error| failed(&path, error))?.sync_all().await;
+        synced.map_err(|error| failed(&path, error))?;
         let synced = io::directory::sync(self.folder).await;
         synced.map_err(|error| failed(self.folder, error))
     }

@@ -50,6 +50,8 @@ pub(crate) struct LogPlan {
     pub(crate) log_start: Offset,
     pub(crate) recovery_point: Offset,
     pub(crate) is_deleted: bool,
+    /// The log was emptied under this id: it starts anew there, without files.
+    pub(crate) reset_to: Option<Offset>,
     /// A damaged cycle may have held more of the log from here on: the earliest such place.
     pub(crate) suspect: Option<Place>,
 }
@@ -99,6 +101,7 @@ impl LogPlan {
                     durable_end: header.end_after,
                     log_start: header.end_after,
                     recovery_point: header.end_after,
+                    reset_to: Some(header.end_after),
                     ..Self::default()
                 };
                 return;

@@ -1,0 +1,300 @@
+//! Cutting a log, emptying it, moving its start: the journal knows first, then the files change,
+//! then something may be written past the point (JOURNAL §6).
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use super::error::LogError;
+use super::format::file_names::LogFileKind;
+use super::journal::record::{RecordHeader, RecordKind};
+use super::journal::{Done, Entry, Result, Signal};
+use super::open::{derive, list_folder, read_head_block};
+use super::partition_log::Log;
+use super::scan::{ScanEnd, Scanner};
+use super::seeded::{SeededBug, is_seeded};
+use super::segment::{Segment, SegmentIndex, floor_to_block, segment_path};
+use crate::base::ids::Offset;
+use crate::io;
+
+/// Where a log is cut.
+struct Cut {
+    segment: Rc<Segment>,
+    position: u64,
+    end: Offset,
+}
+
+impl Log {
+    /// Drops all batches from the one that holds `offset` on, durably; answers the new end.
+    ///
+    /// # Errors
+    /// [`LogError`] when the log does not take changes or its files cannot be changed.
+    pub async fn truncate_to(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
+        let _turn = self.order.take().await;
+        self.check_writable()?;
+        if offset >= self.log_end_offset() {
+            return Ok(self.log_end_offset());
+        }
+        self.bring_to_rest().await?;
+        self.is_truncating.set(true);
+        let outcome = self
+            .truncate_at_rest(offset.max(self.log_start_offset()))
+            .await;
+        self.is_truncating.set(false);
+        self.waiters.wake_all();
+        outcome
+    }
+
+    /// Drops everything; the log goes on at `offset`, under a new id.
+    ///
+    /// # Errors
+    /// As [`Self::truncate_to`].
+    pub async fn reset(self: &Rc<Self>, offset: Offset) -> Result<()> {
+        let _turn = self.order.take().await;
+        self.check_writable()?;
+        self.bring_to_rest().await?;
+        self.is_truncating.set(true);
+        let outcome = self.reset_at_rest(offset).await;
+        self.is_truncating.set(false);
+        self.waiters.wake_all();
+        outcome
+    }
+
+    /// Moves the log's start to `offset`, at most to the durable end; never back.
+    ///
+    /// # Errors
+    /// [`LogError`] when the log does not take changes.
+    pub async fn advance_log_start(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
+        let _turn = self.order.take().await;
+        self.check_writable()?;
+        let offset = offset.min(self.durable_end());
+        if offset > self.log_start_offset() {
+            if self.log_id().is_none() {
+                self.begin_life().await?;
+            }
+            let (base, position) = self.ends.durable_place.get();
+            self.record_change(RecordKind::LogStart, (Offset(base), position), offset)
+                .await?;
+            self.ends.log_start.set(offset);
+            self.producers.borrow_mut().on_log_start(offset);
+        }
+        Ok(self.log_start_offset())
+    }
+
+    /// Waits for every write in flight and brings all bytes to the files, so that the log can be
+    /// changed there. The caller has the log's turn.
+    async fn bring_to_rest(self: &Rc<Self>) -> Result<()> {
+        if self.log_id().is_none() {
+            self.begin_life().await?;
+        }
+        self.wait_all_durable().await?;
+        let segments: Vec<Rc<Segment>> = self.segments.borrow().values().cloned().collect();
+        for segment in segments {
+            if segment.is_sealed.get() {
+                let finished = || segment.is_finished.get().then_some(());
+                self.shard.health.race(&segment.waiters, finished).await?;
+            } else {
+                self.write_to_the_byte(&segment).await?;
+                self.settle_written(&segment);
+            }
+        }
+        Ok(())
+    }
+
+    async fn record_change(
+        self: &Rc<Self>,
+        kind: RecordKind,
+        place: (Offset, u64),
+        end_after: Offset,
+    ) -> Result<()> {
+        let Some(log_id) = self.log_id() else {
+            return Err(LogError::Closed);
+        };
+        let header = RecordHeader {
+            end_before: self.log_end_offset(),
+            end_after,
+            ..RecordHeader::new(kind, log_id, place.0, place.1)
+        };
+        if kind == RecordKind::Truncate && is_seeded(SeededBug::TruncateAfterRewrite) {
+            let late = Entry::control(header, Bytes::new(), Done::Nothing);
+            *self.late_truncate.borrow_mut() = Some(late);
+            return Ok(());
+        }
+        let signal = Signal::new(&self.shard.health);
+        let entry = Entry::control(header, Bytes::new(), signal.add());
+        self.shard.journal.enqueue(self, entry);
+        signal.wait(&self.shard.health).await
+    }
+
+    async fn truncate_at_rest(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
+        let cut = self.find_cut(offset).await?;
+        let place = (cut.segment.base_offset, cut.position);
+        self.record_change(RecordKind::Truncate, place, cut.end)
+            .await?;
+        let end = cut.end;
+        self.remove_segments_past(cut.segment.base_offset.0).await?;
+        self.forget_past(end);
+        cut.segment.size.set(cut.position);
+        cut.segment.cut_and_sync().await?;
+        self.reopen_at(&cut).await?;
+        self.ends.log_end.set(end);
+        self.ends.durable_end.set(end);
+        self.ends
+            .durable_place
+            .set((cut.segment.base_offset.0, cut.position));
+        self.recovery_point.set(self.recovery_point.get().min(end));
+        self.needs_prefix.set(true);
+        self.store_epochs().await?;
+        Ok(end)
+    }
+
+    /// The batch that holds `offset`, or the first one past it.
+    async fn find_cut(&self, offset: Offset) -> Result<Cut> {
+        let found = {
+            let segments = self.segments.borrow();
+            let held = segments.range(..=offset.0).next_back();
+            held.or_else(|| segments.first_key_value())
+                .map(|(_, segment)| Rc::clone(segment))
+        };
+        let segment = found.unwrap_or_else(|| self.active_segment());
+        self.load_index(&segment).await;
+        let start = {
+            let index = segment.index.borrow();
+            index
+                .as_ref()
+                .map_or(0, |index| u64::from(index.offsets.lookup(offset).position))
+        };
+        let size = segment.size.get();
+        let file = segment.reader().await?;
+        let mut scanner = Scanner::headers(&file, start.min(size), size);
+        loop {
+            match scanner.next().await {
+                Ok(batch) if batch.header.last_offset() >= offset => {
+                    let (position, end) = (batch.position, offset.min(batch.header.base_offset));
+                    return Ok(Cut {
+                        segment,
+                        position,
+                        end,
+                    });
+                }
+                Ok(_) => {}
+                Err(ScanEnd::Complete) => {
+                    return Ok(Cut {
+                        segment,
+                        position: size,
+                        end: offset,
+                    });
+                }
+                Err(ScanEnd::Invalid(what)) => return Err(LogError::Damaged(what)),
+                Err(ScanEnd::Failed(error)) => return Err(segment.failed("reading", error)),
+            }
+        }
+    }
+
+    /// Removes the files of later segments, from the back.
+    async fn remove_segments_past(&self, base: i64) -> Result<()> {
+        let gone: Vec<Rc<Segment>> = self
+            .segments
+            .borrow_mut()
+            .split_off(&(base + 1))
+            .into_values()
+            .collect();
+        for segment in gone.iter().rev() {
+            segment.close_files();
+            self.remove_files(segment.base_offset).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_files(&self, base: Offset) -> Result<()> {
+        for kind in LogFileKind::ALL {
+            let path = segment_path(&self.folder, base, kind);
+            match io::directory::remove_file(&path).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(LogError::io(format!("removing {}", path.display()), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what memory holds at or past `end`.
+    fn forget_past(&self, end: Offset) {
+        let (charge, pinned) = self.tail.borrow_mut().truncate(end);
+        self.shard.cache.drop_cached(charge, pinned);
+        self.epochs.borrow_mut().truncate_from_end(end);
+    }
+
+    /// Makes the segment the active one, as if it had just been opened with that size.
+    async fn reopen_at(self: &Rc<Self>, cut: &Cut) -> Result<()> {
+        let segment = &cut.segment;
+        for snapshot in list_folder(&self.folder).await?.snapshots {
+            if snapshot > cut.end {
+                let kind = LogFileKind::ProducerSnapshot;
+                let path = segment_path(&self.folder, snapshot, kind);
+                let removed = io::directory::remove_file(&path).await;
+                removed
+                    .map_err(|error| LogError::io(format!("removing {}", path.display()), error))?;
+            }
+        }
+        let synced = io::directory::sync(&self.folder).await;
+        synced.map_err(|error| segment.fail("syncing the directory of", &error))?;
+        segment.reopen_at(cut.position);
+        *segment.head_block.borrow_mut() = read_head_block(segment).await?;
+        let listing = list_folder(&self.folder).await?;
+        let interval = self.config().index_interval_bytes;
+        let derived = derive(segment, &listing, cut.position, interval).await?;
+        *segment.index.borrow_mut() = Some(derived.index);
+        segment.first_timestamp.set(derived.first_timestamp);
+        *self.producers.borrow_mut() = derived.producers;
+        self.set_active(segment);
+        Ok(())
+    }
+
+    async fn reset_at_rest(self: &Rc<Self>, offset: Offset) -> Result<()> {
+        self.record_change(RecordKind::Reset, (offset, 0), offset)
+            .await?;
+        self.forget_past(Offset(i64::MIN));
+        let gone = std::mem::take(&mut *self.segments.borrow_mut());
+        for segment in gone.values().rev() {
+            segment.close_files();
+            self.remove_files(segment.base_offset).await?;
+        }
+        let new = Segment::new(offset, Rc::clone(&self.folder), &self.shard.health, 0);
+        new.writer(true).await?;
+        *new.index.borrow_mut() = Some(SegmentIndex::new(offset));
+        let synced = io::directory::sync(&self.folder).await;
+        synced.map_err(|error| new.fail("syncing the directory of", &error))?;
+        self.producers.borrow_mut().clear();
+        *self.epochs.borrow_mut() = Default::default();
+        self.set_active(&new);
+        for end in [
+            &self.ends.log_start,
+            &self.ends.log_end,
+            &self.ends.durable_end,
+        ] {
+            end.set(offset);
+        }
+        self.ends.durable_place.set((offset.0, 0));
+        self.recovery_point.set(offset);
+        self.needs_prefix.set(false);
+        self.store_epochs().await?;
+        self.begin_life().await
+    }
+}
+
+impl Segment {
+    /// The positions of a segment that was just opened with `size` bytes, all durable.
+    fn reopen_at(&self, size: u64) {
+        let at_block = floor_to_block(size);
+        self.size.set(size);
+        for position in [&self.issued, &self.written, &self.flushed, &self.reserved] {
+            position.set(at_block);
+        }
+        self.partial_end.set(0);
+        self.head_start.set(size);
+        self.is_sealed.set(false);
+        self.is_finished.set(false);
+    }
+}
