@@ -50,8 +50,10 @@ def must_close(broker, data):
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65_536):
                 pass
-        except ConnectionResetError:
-            pass  # closed with our bytes unread
+        except TimeoutError:
+            check(False, "the connection stays open")
+        except OSError:
+            pass  # closed with our bytes unread, or before the last of them left
 
 
 def closed_cell(broker, data):

@@ -156,7 +156,12 @@ def sample_cell(make_broker):
 
 def screen_cell(broker):
     """The screen names folder, shards and durability, and its next command works."""
-    text = broker.log.read_text(errors="replace")
+    text = ""
+    for _ in range(100):  # the port opens a moment before the screen stands
+        text = broker.log.read_text(errors="replace")
+        if "Try it:" in text:
+            break
+        time.sleep(0.05)
     for part in ("is ready", str(broker.data), "shards       2", "durability"):
         check(part in text, f"no {part} in: {text}")
     command = re.search(r"^Try it:\n +(.+)$", text, re.M).group(1)
