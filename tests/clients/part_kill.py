@@ -33,7 +33,13 @@ def leaders_ready(broker, topic, partitions):
 
 
 def wait_until_serving(broker, topic, partitions, began):
-    while not leaders_ready(broker, topic, partitions):
+    def ready():
+        try:
+            return leaders_ready(broker, topic, partitions)
+        except OSError:  # a connection that the dead broker's socket still took
+            return False
+
+    while not ready():
         check(time.monotonic() - began < 60, f"not serving after 60 s: {broker.tail()}")
         time.sleep(0.01)
     return time.monotonic() - began

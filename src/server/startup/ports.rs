@@ -6,9 +6,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 use super::StartupError;
 use crate::base::config::Listener;
+
+/// How long a killed broker's port may stay in use.
+const RELEASE_MAX: Duration = Duration::from_secs(1);
+const RELEASE_POLL: Duration = Duration::from_millis(5);
 
 /// Fills in what the system chooses: ports of 0, hosts that are names, advertised names.
 pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
@@ -16,7 +21,7 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
     let mut held = Vec::with_capacity(listeners.len());
     for listener in listeners {
         let address = resolve(&listener.host, listener.port)?;
-        let probe = TcpListener::bind(address).map_err(|source| refusal(address, source))?;
+        let probe = bind_in_time(address).map_err(|source| refusal(address, source))?;
         let bound = probe
             .local_addr()
             .map_err(|source| refusal(address, source))?;
@@ -31,6 +36,22 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
         }
     }
     Ok(())
+}
+
+/// Binds, and tries again for a while where the port is in use: the kernel takes a killed broker's
+/// rings apart, and with them its listening sockets, a little after the process has gone.
+fn bind_in_time(address: SocketAddr) -> io::Result<TcpListener> {
+    let began = Instant::now();
+    loop {
+        match TcpListener::bind(address) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse && began.elapsed() < RELEASE_MAX =>
+            {
+                std::thread::sleep(RELEASE_POLL);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// An empty host stands for all addresses: of both families where the machine has IPv6.
