@@ -77,8 +77,42 @@ fn role_of_a_child_process() {
     match role.as_str() {
         "spin" => spin(address.parse().expect("a CPU")),
         "connect" => connect_many(address.parse().expect("an address")),
+        "panic" => panic_in_a_task(),
         other => panic!("unknown role {other}"),
     }
+}
+
+/// With the policy that a broker has: whatever follows the panic must not happen.
+fn panic_in_a_task() {
+    let mut runtime = Runtime::start(RuntimeOptions::default()).expect("io_uring is allowed");
+    runtime.block_on(async {
+        let guarded = io::spawn_guarded(TaskClass::Produce, async { panic!("only a connection") });
+        assert!(guarded.await.is_err());
+        println!("the guarded panic passed");
+        io::spawn(TaskClass::Background, async {
+            panic!("the journal is broken")
+        });
+        io::sleep(Duration::from_secs(5)).await;
+        println!("the process lived on");
+    });
+}
+
+#[test]
+fn an_unguarded_panic_ends_the_process_at_once_with_its_reason() {
+    use std::os::unix::process::ExitStatusExt;
+    let program = std::env::current_exe().expect("this binary has a path");
+    let output = Command::new(program)
+        .args(["role_of_a_child_process", "--exact", "--nocapture"])
+        .env(ROLE, "panic")
+        .output()
+        .expect("this binary can be started again");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let reason = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the guarded panic passed"), "{said}");
+    assert!(!said.contains("the process lived on"), "{said}");
+    assert!(reason.contains("the journal is broken"), "{reason}");
+    let aborted = output.status.signal() == Some(nix::libc::SIGABRT);
+    assert!(aborted, "{:?}", output.status);
 }
 
 fn pin(cpu: usize) {
