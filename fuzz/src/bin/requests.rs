@@ -1,0 +1,13 @@
+#![no_main]
+
+#[path = "../seeds.rs"]
+#[allow(dead_code)]
+mod seeds;
+#[path = "../targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(
+    init: seeds::write(seeds::requests()),
+    |bytes: &[u8]| targets::requests(bytes)
+);
