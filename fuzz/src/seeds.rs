@@ -14,7 +14,6 @@ use coreline::base::time::TimestampMs;
 use coreline::log::format::checkpoint_files::{self, PartitionOffsets};
 use coreline::log::format::damage_mark::DamageMark;
 use coreline::log::format::epoch_cache::EpochCache;
-use coreline::log::format::log_id::{self, LogId};
 use coreline::log::format::meta_properties::MetaProperties;
 use coreline::log::format::offset_index::OffsetIndex;
 use coreline::log::format::producer_state::ProducerStates;
@@ -177,11 +176,10 @@ pub fn disk_files() -> Vec<Vec<u8>> {
         partition_metadata::encode(Uuid([9; 16])),
         clean_shutdown::encode(BrokerEpoch(12)),
         mark.encode(),
-        log_id::encode(LogId(7)),
         b"00000000000000000042.timeindex.deleted".to_vec(),
         b"with-dash.and.dot-12.0f1e2d3c4b5a69788796a5b4c3d2e1f0-delete".to_vec(),
     ];
-    let kinds = (0u8..12).chain([11]);
+    let kinds = (0u8..11).chain([10]);
     kinds
         .zip(files)
         .map(|(kind, file)| [&[kind], &file[..]].concat())

@@ -24,7 +24,7 @@ pub const CLUSTER_METADATA_FOLDER: &str = "__cluster_metadata-0";
 pub const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 /// In a partition's folder: the topic's id.
 pub const PARTITION_METADATA: &str = "partition.metadata";
-/// In a partition's folder: the log's id, ours ([`super::log_id`]).
+/// In a partition's folder: the log's id in the journal, ours.
 pub const LOG_ID: &str = "coreline.log-id";
 /// In a partition's folder: known damage, ours ([`super::damage_mark`]).
 pub const DAMAGE_MARK: &str = "coreline.damage";

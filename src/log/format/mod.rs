@@ -2,8 +2,8 @@
 //! disk. Layouts are Kafka's to the byte (`LogFileUtils` and the classes each file names), so that
 //! Apache's tools read what stands here and a stopped Apache broker's directory opens.
 //!
-//! Two files are our own, [`log_id`] and [`damage_mark`]; Apache Kafka ignores unknown files in a
-//! partition's folder.
+//! One file here is our own, [`damage_mark`]; Apache Kafka ignores unknown files in a partition's
+//! folder.
 //!
 //! Whatever a disk holds, decoding ends in a value or in a [`FormatError`] that names the position;
 //! nothing is allocated from a count before it was held against the bytes at hand.
@@ -15,7 +15,6 @@ pub mod clean_shutdown;
 pub mod damage_mark;
 pub mod epoch_cache;
 pub mod file_names;
-pub mod log_id;
 pub mod meta_properties;
 pub mod offset_index;
 pub mod partition_metadata;

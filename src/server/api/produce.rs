@@ -75,6 +75,7 @@ pub fn start(
     let mut sorter = Sorter {
         context,
         version: header.api_version,
+        transactional_id: request.transactional_id,
         refusal,
         outgoing: Few::None,
         batch_bytes: 0,
@@ -119,6 +120,7 @@ fn send_all(
 struct Sorter<'a> {
     context: &'a RequestContext,
     version: i16,
+    transactional_id: Option<String>,
     refusal: Option<ErrorCode>,
     outgoing: Few<Outgoing>,
     batch_bytes: usize,
@@ -187,8 +189,9 @@ impl Sorter<'_> {
         if topic.partition(data.index).is_none() {
             return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         }
-        let batch = data.records.ok_or(ErrorCode::INVALID_RECORD)?;
-        check_records(self.version, &batch)?;
+        let mut batch = data.records.ok_or(ErrorCode::INVALID_RECORD)?;
+        let transactional_id = self.transactional_id.as_deref();
+        check_records(self.version, transactional_id, &mut batch)?;
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
