@@ -15,6 +15,7 @@ use crate::base::time::MonotonicNs;
 use crate::io;
 use crate::io::reply::ReplySender;
 use crate::log::{AppendContext, AppendError, AppendOrigin, Appended};
+use crate::metrics::{Counter, Stage};
 
 /// When an append is answered (`acks`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,16 +185,34 @@ impl Partition {
             deadline,
             answer,
         } = queued;
-        match self
-            .append_records_to_leader((batch, buffer_bytes), required_acks, deadline)
-            .await
-        {
+        let (started_at, bytes) = (io::now(), batch.len());
+        let appending =
+            self.append_records_to_leader((batch, buffer_bytes), required_acks, deadline);
+        match appending.await {
             Err(failure) => answer.complete(Err(failure)),
-            Ok(appended) if required_acks == RequiredAcks::None => answer.complete(Ok(appended)),
             Ok(appended) => {
-                self.answer_when_durable(PendingAnswer { appended, answer }, required_acks)
+                self.count(&appended, bytes);
+                let time = io::now().since(started_at);
+                self.metrics.record_stage(Stage::Append, time);
+                if required_acks == RequiredAcks::None {
+                    answer.complete(Ok(appended));
+                } else {
+                    self.answer_when_durable(PendingAnswer { appended, answer }, required_acks);
+                }
             }
         }
+    }
+
+    fn count(&self, appended: &Appended, bytes: usize) {
+        if appended.duplicate {
+            self.metrics.add(Counter::BatchesDuplicate, 1);
+            return;
+        }
+        let records = appended.last_offset.0 - appended.base_offset.0 + 1;
+        self.metrics.add(Counter::BatchesAppended, 1);
+        self.metrics.add(Counter::BytesAppended, bytes as u64);
+        self.metrics
+            .add(Counter::RecordsAppended, records.unsigned_abs());
     }
 
     async fn append_records_to_leader(

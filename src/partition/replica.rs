@@ -21,6 +21,7 @@ use super::pending::PendingAppends;
 use super::read::Isolation;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, TopicPartition};
 use crate::log::{Log, LogError, LogEvent};
+use crate::metrics::ShardMetrics;
 
 /// How a partition's waiters hear of its ends; given by the shard.
 pub type WakeSink = Rc<dyn Fn(&[Waiter])>;
@@ -43,6 +44,7 @@ pub struct Partition {
     on_stable: RefCell<Waiters>,
     on_durable: RefCell<Waiters>,
     wake: WakeSink,
+    pub(super) metrics: Rc<ShardMetrics>,
     closed: Cell<bool>,
 }
 
@@ -67,6 +69,8 @@ pub struct PartitionOptions {
     pub min_insync_replicas: usize,
     /// How waiters are woken.
     pub wake: WakeSink,
+    /// Where appends are counted.
+    pub metrics: Rc<ShardMetrics>,
 }
 
 impl Partition {
@@ -79,6 +83,7 @@ impl Partition {
             log,
             min_insync_replicas,
             wake,
+            metrics,
         } = options;
         let partition = Rc::new(Self {
             id,
@@ -100,6 +105,7 @@ impl Partition {
             on_stable: RefCell::default(),
             on_durable: RefCell::default(),
             wake,
+            metrics,
             closed: Cell::new(false),
         });
         let observed = Rc::downgrade(&partition);

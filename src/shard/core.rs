@@ -22,6 +22,7 @@ use super::router::Router;
 use crate::base::ids::{BrokerId, ShardId, TopicPartition};
 use crate::io::{self, Inbox, InboxSender};
 use crate::log::ShardLogs;
+use crate::metrics::{Counter, ShardMetrics};
 use crate::partition::{
     AppendAnswer, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter, WakeSink,
 };
@@ -41,6 +42,8 @@ pub struct ShardOptions {
     pub logs: Rc<ShardLogs>,
     /// Memory for requests and responses.
     pub budget: SharedBudget,
+    /// Where the shard counts.
+    pub metrics: Rc<ShardMetrics>,
 }
 
 /// One core's state. All methods run on its thread.
@@ -51,6 +54,7 @@ pub struct Shard {
     outbox: Outbox,
     append_workers: Rc<AppendWorkers>,
     budget: SharedBudget,
+    metrics: Rc<ShardMetrics>,
     partitions: RefCell<HashMap<TopicPartition, Rc<Partition>>>,
     router: RefCell<Arc<Router>>,
     fetches: RefCell<HashMap<u64, Weak<FetchSignal>>>,
@@ -77,6 +81,7 @@ impl Shard {
             outbox: Outbox::new(options.id, options.senders),
             append_workers: Rc::default(),
             budget: options.budget,
+            metrics: options.metrics,
             partitions: RefCell::default(),
             router: RefCell::default(),
             fetches: RefCell::default(),
@@ -109,6 +114,12 @@ impl Shard {
         &self.budget
     }
 
+    /// Where the shard counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Rc<ShardMetrics> {
+        &self.metrics
+    }
+
     /// The shard that owns `partition`; `None` when this broker does not host it.
     #[must_use]
     pub fn owner(&self, partition: TopicPartition) -> Option<ShardId> {
@@ -138,6 +149,9 @@ impl Shard {
 
     /// Sends a message to a shard, this one included.
     pub fn send(&self, to: ShardId, message: ShardMessage) {
+        if to != self.id {
+            self.metrics.add(Counter::Hops, 1);
+        }
         self.outbox.send(to, message);
     }
 

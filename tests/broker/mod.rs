@@ -114,12 +114,7 @@ impl Harness {
     }
 
     pub fn connect(&self) -> Client {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
-        Client { stream, next: 0 }
+        Client::connect(self.address)
     }
 }
 
@@ -177,6 +172,14 @@ pub struct Client {
 }
 
 impl Client {
+    pub fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let wait = Some(Duration::from_secs(20));
+        stream.set_read_timeout(wait).unwrap();
+        Self { stream, next: 0 }
+    }
+
     /// Sends a request without waiting; answers its correlation id.
     pub fn send<M: Message>(&mut self, request: &M, version: i16) -> i32 {
         let bytes = self.encode(request, version);

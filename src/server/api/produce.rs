@@ -5,7 +5,9 @@
 //! its order. The answer leaves when every batch is as durable as `acks` asks. With acks=0 nothing
 //! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
 //!
-//! Null records: Kafka never answers; here they are INVALID_RECORD.
+//! Null records: Kafka never answers; here they are INVALID_RECORD. A refusal by the log comes with
+//! its text also where Kafka keeps it to itself (a base offset that is not 0); the records at fault
+//! are not listed (`record_errors` is empty).
 //!
 //! Not implemented: transactions; a transactional batch gets INVALID_TXN_STATE.
 
@@ -47,6 +49,9 @@ const INTERNAL_TOPICS: [&str; 3] = [
     "__transaction_state",
     "__share_group_state",
 ];
+
+/// What is wrong with the one batch whose header alone shows that it is corrupt.
+const TOO_SHORT: &str = "the length of the batch is smaller than that of any record";
 
 /// Batches on their way to one shard.
 struct Outgoing {
@@ -164,7 +169,10 @@ impl Sorter<'_> {
                     None => Err(unknown),
                 };
                 let error_code = sorted.err().unwrap_or(ErrorCode::NONE);
+                // Kafka tells a text here for this code alone.
+                let is_corrupt = error_code == ErrorCode::CORRUPT_MESSAGE;
                 PartitionProduceResponse {
+                    error_message: is_corrupt.then(|| TOO_SHORT.to_owned()),
                     index: number,
                     error_code,
                     base_offset: Offset(-1),

@@ -1,16 +1,20 @@
 //! What a shard does when metadata changes: opens, creates, changes and gives up partitions.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::log_settings::log_config;
 use crate::base::config::{BrokerConfig, TopicSettings};
-use crate::base::ids::TopicPartition;
-use crate::cluster::image::Image;
-use crate::io;
+use crate::base::ids::{PartitionIndex, TopicPartition};
+use crate::cluster::image::{Image, PartitionImage, TopicImage};
+use crate::io::task::JoinHandle;
+use crate::io::{self, TaskClass};
 use crate::log::{LogConfig, LogError, LogIdentity};
 use crate::partition::{Leadership, Partition, PartitionOptions};
 use crate::shard::Shard;
+
+/// Logs of one shard that open or are created at a time.
+const OPENING_MAX: usize = 32;
 
 /// A partition that a shard is to host.
 #[derive(Clone, Debug)]
@@ -27,29 +31,39 @@ pub struct HostOrder {
     pub leadership: Leadership,
 }
 
-/// The order for one partition of an image; `None` when the image does not hold it.
+/// A topic's settings as an image holds them.
 #[must_use]
-pub fn order(image: &Image, config: &BrokerConfig, id: TopicPartition) -> Option<HostOrder> {
-    let topic = image.topics().by_id(id.topic_id)?;
-    let partition = topic.partition(id.partition)?;
+pub fn settings(image: &Image, config: &BrokerConfig, topic: &TopicImage) -> TopicSettings {
     let overrides = image.topic_configs(&topic.name);
     let settings = TopicSettings::derive(&config.texts, &overrides);
-    let settings = settings.unwrap_or_else(|fault| {
+    settings.unwrap_or_else(|fault| {
         // Settings are checked before they are written; only another program's records get here.
         tracing::error!(
             "topic {}: {fault:?}; the broker's defaults apply",
             topic.name
         );
         config.topic_defaults.clone()
-    });
-    Some(HostOrder {
-        id,
+    })
+}
+
+/// The order for one partition of a topic with these settings.
+#[must_use]
+pub fn order(
+    (topic, settings): (&TopicImage, &TopicSettings),
+    (index, partition): (PartitionIndex, &PartitionImage),
+    config: &BrokerConfig,
+) -> HostOrder {
+    HostOrder {
+        id: TopicPartition {
+            topic_id: topic.id,
+            partition: index,
+        },
         identity: LogIdentity {
             topic: topic.name.to_string(),
             topic_id: topic.id,
-            partition: id.partition,
+            partition: index,
         },
-        config: log_config(&settings, config),
+        config: log_config(settings, config),
         min_insync_replicas: usize::try_from(settings.min_insync_replicas).unwrap_or(1),
         leadership: Leadership {
             leader: partition.leader,
@@ -58,27 +72,42 @@ pub fn order(image: &Image, config: &BrokerConfig, id: TopicPartition) -> Option
             isr: partition.isr.clone(),
             replicas: partition.replicas.clone(),
         },
-    })
+    }
 }
 
-/// Opens or creates the logs of `orders` and hosts their partitions. A partition whose log does
-/// not open is not hosted and answers as one that has no leader; the others are. Answers what
-/// failed.
+/// Opens or creates the logs of `orders` and hosts their partitions, several at a time. A
+/// partition whose log does not open is not hosted and answers as one that has no leader; the
+/// others are. Answers what failed.
 pub async fn host_all(shard: Rc<Shard>, orders: Vec<HostOrder>) -> Vec<(TopicPartition, String)> {
     let mut failed = Vec::new();
+    let mut opening = VecDeque::new();
     for order in orders {
-        let id = order.id;
-        if let Some(hosted) = shard.partition(id) {
+        if let Some(hosted) = shard.partition(order.id) {
             hosted.set_min_insync_replicas(order.min_insync_replicas);
             hosted.log().update_config(order.config);
             hosted.set_leadership(order.leadership);
             continue;
         }
-        if let Err(error) = host(&shard, order).await {
-            failed.push((id, error.to_string()));
+        if opening.len() >= OPENING_MAX
+            && let Some(first) = opening.pop_front()
+        {
+            failed.extend(finish(first).await);
         }
+        let (id, shard) = (order.id, Rc::clone(&shard));
+        let task = async move { host(&shard, order).await };
+        opening.push_back((id, io::spawn(TaskClass::Background, task)));
+    }
+    for last in opening {
+        failed.extend(finish(last).await);
     }
     failed
+}
+
+type Opening = (TopicPartition, JoinHandle<Result<(), LogError>>);
+
+async fn finish((id, opening): Opening) -> Option<(TopicPartition, String)> {
+    let outcome = opening.await;
+    outcome.err().map(|error| (id, error.to_string()))
 }
 
 async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
@@ -95,6 +124,7 @@ async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
         log,
         min_insync_replicas: order.min_insync_replicas,
         wake: shard.wake_sink(),
+        metrics: Rc::clone(shard.metrics()),
     };
     shard.insert(Partition::new(options, order.leadership));
     Ok(())
@@ -118,17 +148,4 @@ pub fn release_all(shard: &Rc<Shard>) {
     for partition in shard.partitions() {
         shard.remove(partition.id());
     }
-}
-
-/// The partitions of `image` that this broker hosts.
-pub fn hosted(image: &Arc<Image>) -> impl Iterator<Item = TopicPartition> + '_ {
-    let local = image.node_id();
-    image.topics().iter().flat_map(move |topic| {
-        let partitions = topic.partitions.iter();
-        let here = partitions.filter(move |(_, partition)| partition.replicas.contains(&local));
-        here.map(move |(index, _)| TopicPartition {
-            topic_id: topic.id,
-            partition: *index,
-        })
-    })
 }

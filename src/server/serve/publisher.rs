@@ -3,7 +3,7 @@
 //! New partitions are hosted by their owners before any shard routes to them; deleted ones are
 //! routed to no more before their logs go. The caller answers its client after that.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::rc::Rc;
@@ -154,26 +154,29 @@ impl Publisher {
         let State { placement, hosted } = &mut *state;
         let mut change = Change::default();
         let mut now = HashMap::with_capacity(hosted.len());
-        for id in hosting::hosted(image) {
-            let Some(partition) = image.topics().partition(id) else {
-                continue;
-            };
-            let known = hosted.remove(&id);
-            if known.as_ref() != Some(partition)
-                && let Some(order) = hosting::order(image, &self.config, id)
-            {
-                change
-                    .host
-                    .entry(placement.place(id))
-                    .or_default()
-                    .push(order);
+        let local = image.node_id();
+        for topic in image.topics().iter() {
+            // Worked out once a topic, and only when one of its partitions changes.
+            let settings = OnceCell::new();
+            for (index, partition) in &topic.partitions {
+                if !partition.replicas.contains(&local) {
+                    continue;
+                }
+                let id = TopicPartition {
+                    topic_id: topic.id,
+                    partition: *index,
+                };
+                let known = hosted.remove(&id).filter(|known| known == partition);
+                if known.is_none() {
+                    let settings =
+                        settings.get_or_init(|| hosting::settings(image, &self.config, topic));
+                    let order =
+                        hosting::order((topic, settings), (*index, partition), &self.config);
+                    let owner = placement.place(id);
+                    change.host.entry(owner).or_default().push(order);
+                }
+                now.insert(id, known.unwrap_or_else(|| partition.clone()));
             }
-            now.insert(
-                id,
-                known
-                    .filter(|known| known == partition)
-                    .unwrap_or_else(|| partition.clone()),
-            );
         }
         for id in std::mem::replace(hosted, now).into_keys() {
             if let Some(owner) = placement.remove(id) {

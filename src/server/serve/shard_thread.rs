@@ -118,8 +118,10 @@ async fn shard_main(
         }
     };
     let frame_bytes_max = plan.config.socket_request_bytes_max;
+    let metrics = Rc::new(ShardMetrics::new());
     let shard = Shard::new(ShardOptions {
         id,
+        metrics: Rc::clone(&metrics),
         broker_id: plan.config.node_id,
         senders: plan.senders.clone(),
         logs: Rc::clone(&logs),
@@ -130,7 +132,7 @@ async fn shard_main(
         config: Arc::clone(&plan.config),
         image: Arc::clone(&plan.image),
         control: plan.control.clone(),
-        metrics: Rc::new(ShardMetrics::new()),
+        metrics,
         fetch_sessions_max: plan.fetch_sessions_max,
         random_seed: plan.random_seed ^ u64::from(id.0),
     });
