@@ -50,7 +50,8 @@ impl Broker {
         Self::start(command, folder, port)
     }
 
-    /// Apache Kafka, one node, formatted at the metadata version that Coreline writes.
+    /// Apache Kafka, one node; a new folder is formatted at the metadata version that Coreline
+    /// writes.
     pub fn kafka(folder: &Path) -> Self {
         let (port, controller) = (free_port(), free_port());
         let settings = folder.join("server.properties");
@@ -65,6 +66,10 @@ impl Broker {
             folder.join("data").display()
         );
         std::fs::write(&settings, text).expect("settings are written");
+        if folder.join("data/meta.properties").exists() {
+            // Somebody's data: taken over as it is.
+            return Self::start(kafka_command(&settings), folder, port);
+        }
         let home = kafka_home();
         let seed = Instant::now().elapsed().subsec_nanos() ^ u32::from(port);
         let cluster_id = Random::new(u64::from(seed)).next_uuid().to_string();
@@ -83,10 +88,17 @@ impl Broker {
             .expect("kafka-storage runs");
         let told = String::from_utf8_lossy(&formatted.stderr);
         assert!(formatted.status.success(), "kafka-storage: {told}");
-        let mut command = Command::new(home.join("bin/kafka-run-class.sh"));
-        command.arg("kafka.Kafka").arg(&settings);
-        command.env("KAFKA_HEAP_OPTS", "-Xmx384m");
-        Self::start(command, folder, port)
+        Self::start(kafka_command(&settings), folder, port)
+    }
+
+    /// Stops it in order and waits until it has ended.
+    pub fn stop(mut self) {
+        let id = i32::try_from(self.process.id()).expect("a process id");
+        let group = nix::unistd::Pid::from_raw(id);
+        nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGTERM).expect("a signal");
+        let ended = self.process.wait().expect("its end");
+        // Java reports a stop by a signal as 143.
+        assert!(ended.success() || ended.code() == Some(143), "{ended}");
     }
 
     fn start(mut command: Command, folder: &Path, port: u16) -> Self {
@@ -114,6 +126,13 @@ impl Broker {
         }
         broker
     }
+}
+
+fn kafka_command(settings: &Path) -> Command {
+    let mut command = Command::new(kafka_home().join("bin/kafka-run-class.sh"));
+    command.arg("kafka.Kafka").arg(settings);
+    command.env("KAFKA_HEAP_OPTS", "-Xmx384m");
+    command
 }
 
 /// `KAFKA_HOME`, or what `scripts/kafka` has downloaded.

@@ -49,7 +49,7 @@ pub fn compare(session: &mut Session) {
     compare_epochs(session);
 }
 
-fn batch(values: &[&str], codec: Codec) -> BytesMut {
+pub fn batch(values: &[&str], codec: Codec) -> BytesMut {
     let mut builder = BatchBuilder::new(Offset(0)).compressed(codec, None);
     for (value, place) in values.iter().zip(0..) {
         builder.append(NewRecord {
@@ -62,7 +62,7 @@ fn batch(values: &[&str], codec: Codec) -> BytesMut {
     builder.build().expect("a batch")
 }
 
-fn produce(peer: &Peer, topic: &str, index: i32, records: BytesMut) -> ProduceRequest {
+pub fn produce(peer: &Peer, topic: &str, index: i32, records: BytesMut) -> ProduceRequest {
     ProduceRequest {
         acks: -1,
         timeout_ms: 30_000,
@@ -145,7 +145,7 @@ fn compare_sequences(session: &mut Session) {
     }
 }
 
-fn fetch(peer: &Peer, topic: &str, index: i32, offset: i64) -> FetchRequest {
+pub fn fetch(peer: &Peer, topic: &str, index: i32, offset: i64) -> FetchRequest {
     FetchRequest {
         max_wait_ms: 100,
         min_bytes: 1,

@@ -10,6 +10,7 @@ mod clusters;
 mod configs;
 mod data;
 mod session;
+mod takeover;
 mod topics;
 
 use brokers::Broker;
@@ -78,4 +79,11 @@ fn data_keys_answer_as_apache_kafka_does() {
     let mut brokers = start();
     data::compare(&mut brokers.session);
     judge(&brokers.session, 80);
+}
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn a_data_folder_goes_to_apache_kafka_and_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    takeover::there_and_back(folder.path());
 }

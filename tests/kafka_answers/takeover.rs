@@ -1,0 +1,105 @@
+//! A data folder that Coreline closed in order is carried on by Apache Kafka, and what Kafka closed
+//! by Coreline: topics keep their names, ids and settings, partitions their records, producer ids
+//! are not given out again.
+
+use std::path::Path;
+
+use coreline::base::ids::{ProducerEpoch, ProducerId, Uuid};
+use coreline::wire::compression::Codec;
+use coreline::wire::messages::create_topics::{
+    CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
+};
+use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use coreline::wire::messages::produce::ProduceResponse;
+
+use crate::brokers::Broker;
+use crate::data::{batch, fetch, produce};
+use crate::session::Peer;
+
+const RECORDS: [&str; 3] = ["one", "two", "three"];
+
+fn create(peer: &mut Peer, name: &str) -> Uuid {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.to_owned(),
+            num_partitions: 2,
+            replication_factor: 1,
+            configs: vec![CreatableTopicConfig {
+                name: "retention.ms".to_owned(),
+                value: Some("-1".to_owned()),
+            }],
+            ..CreatableTopic::default()
+        }],
+        ..CreateTopicsRequest::default()
+    };
+    let response: CreateTopicsResponse = peer.ask(7, &request);
+    assert!(response.topics[0].error_code.is_none(), "{response:?}");
+    peer.learn();
+    response.topics[0].topic_id
+}
+
+/// Appends a batch; answers its offset.
+fn append(peer: &mut Peer, topic: &str) -> i64 {
+    let request = produce(peer, topic, 0, batch(&RECORDS, Codec::Lz4));
+    let response: ProduceResponse = peer.ask(13, &request);
+    let partition = &response.responses[0].partition_responses[0];
+    assert!(partition.error_code.is_none(), "{response:?}");
+    partition.base_offset.0
+}
+
+/// The end of a partition, which has been read from its start.
+fn end(peer: &mut Peer, topic: &str) -> i64 {
+    let request = fetch(peer, topic, 0, 0);
+    let response: FetchResponse = peer.ask(17, &request);
+    let partition = &response.responses[0].partitions[0];
+    assert!(partition.error_code.is_none(), "{response:?}");
+    assert!(!partition.records.as_ref().expect("records").is_empty());
+    partition.high_watermark.0
+}
+
+/// A producer id, asked for until there is one.
+fn producer_id(peer: &mut Peer) -> i64 {
+    let request = InitProducerIdRequest {
+        transactional_id: None,
+        transaction_timeout_ms: 60_000,
+        producer_id: ProducerId::NONE,
+        producer_epoch: ProducerEpoch::NONE,
+    };
+    for _ in 0..200 {
+        let response: InitProducerIdResponse = peer.ask(5, &request);
+        if response.error_code.is_none() {
+            return response.producer_id.0;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("no producer id is given");
+}
+
+pub fn there_and_back(folder: &Path) {
+    let broker = Broker::coreline(folder);
+    let mut peer = Peer::connect(false, broker.port);
+    let ours = create(&mut peer, "ours");
+    assert_eq!(append(&mut peer, "ours"), 0);
+    let first = producer_id(&mut peer);
+    broker.stop();
+
+    let broker = Broker::kafka(folder);
+    let mut peer = Peer::connect(true, broker.port);
+    assert_eq!(peer.id("ours"), ours);
+    assert_eq!(end(&mut peer, "ours"), 3);
+    assert_eq!(append(&mut peer, "ours"), 3);
+    let theirs = create(&mut peer, "theirs");
+    assert_eq!(append(&mut peer, "theirs"), 0);
+    let second = producer_id(&mut peer);
+    broker.stop();
+
+    let broker = Broker::coreline(folder);
+    let mut peer = Peer::connect(false, broker.port);
+    assert_eq!((peer.id("ours"), peer.id("theirs")), (ours, theirs));
+    assert_eq!((end(&mut peer, "ours"), end(&mut peer, "theirs")), (6, 3));
+    assert_eq!(append(&mut peer, "theirs"), 3);
+    let third = producer_id(&mut peer);
+    assert!(first < second && second < third, "{first} {second} {third}");
+    broker.stop();
+}
