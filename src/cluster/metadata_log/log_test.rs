@@ -6,7 +6,7 @@ use crate::io::sim::{Fault, FaultEffect, OperationKind, SimDisk, SimDiskOptions,
 
 const SEGMENT: &str = "/data/__cluster_metadata-0/00000000000000000000.log";
 
-fn options() -> MetadataLogOptions {
+pub(super) fn options() -> MetadataLogOptions {
     MetadataLogOptions {
         log_dir: PathBuf::from("/data"),
         cluster_id: "cluster".into(),
@@ -17,7 +17,7 @@ fn options() -> MetadataLogOptions {
     }
 }
 
-fn disk(seed: u64) -> SimDisk {
+pub(super) fn disk(seed: u64) -> SimDisk {
     let disk = SimDisk::new(SimDiskOptions::default(), seed);
     live(&disk, seed, async {
         directory::create_all(Path::new("/data")).await.unwrap();
@@ -27,11 +27,11 @@ fn disk(seed: u64) -> SimDisk {
 }
 
 /// Runs one life of a process.
-fn live<T>(disk: &SimDisk, seed: u64, life: impl Future<Output = T>) -> Option<T> {
+pub(super) fn live<T>(disk: &SimDisk, seed: u64, life: impl Future<Output = T>) -> Option<T> {
     SimRuntime::new(disk, seed).block_on(life).ok()
 }
 
-async fn open_with(options: &MetadataLogOptions) -> Result<Opened, MetadataLogError> {
+pub(super) async fn open_with(options: &MetadataLogOptions) -> Result<Opened, MetadataLogError> {
     MetadataLog::open(options, TimestampMs(1_000)).await
 }
 
@@ -39,7 +39,7 @@ async fn open() -> Result<Opened, MetadataLogError> {
     open_with(&options()).await
 }
 
-fn config(number: u64, value_len: usize) -> MetadataRecord {
+pub(super) fn config(number: u64, value_len: usize) -> MetadataRecord {
     MetadataRecord::Config(ConfigRecord {
         resource_type: 2,
         resource_name: "t".into(),
@@ -48,7 +48,7 @@ fn config(number: u64, value_len: usize) -> MetadataRecord {
     })
 }
 
-fn numbers(image: &Image) -> Vec<u64> {
+pub(super) fn numbers(image: &Image) -> Vec<u64> {
     let names = image.topic_configs("t");
     names
         .keys()

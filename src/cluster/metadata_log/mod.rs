@@ -372,3 +372,5 @@ async fn next_epoch(folder: &Path, in_log: LeaderEpoch) -> Result<LeaderEpoch, M
 
 #[cfg(test)]
 mod log_test;
+#[cfg(test)]
+mod snapshot_test;
