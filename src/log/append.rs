@@ -1,6 +1,7 @@
 //! Appending one batch: validate, wait for room, fix its order.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
@@ -19,6 +20,8 @@ use crate::wire::record_batch::{BatchHeader, stamp_base_offset, stamp_leader_epo
 
 /// A batch smaller than this part of its buffer is copied out of it.
 const COPY_OUT_DIVISOR: usize = 4;
+/// Between two looks for expired producers (`producer.id.expiration.check.interval.ms`).
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Log {
     /// Validates one batch, waits until there is room for it, assigns its offsets and stamps them.
@@ -38,6 +41,7 @@ impl Log {
             return Err(AppendError::FencedLeaderEpoch);
         }
         let checked = self.check_batch(batch, &context).await?;
+        self.expire_producers();
         let check = self
             .producers
             .borrow()
@@ -50,6 +54,18 @@ impl Log {
         // From here on nothing waits: the order of the log is the order of these lines.
         self.check_writable()?;
         Ok(self.commit(checked, admitted, &context))
+    }
+
+    /// Forgets producers that have not written for `producer.id.expiration.ms`, now and then.
+    fn expire_producers(&self) {
+        let now = io::now();
+        if now >= self.next_expiry.get() {
+            self.next_expiry.set(now.after(EXPIRY_INTERVAL));
+            let expiration_ms = self.config().producer_id_expiration_ms;
+            self.producers
+                .borrow_mut()
+                .expire(io::wall_clock(), expiration_ms);
+        }
     }
 
     fn answer_duplicate(&self, original: &BatchMetadata) -> Appended {

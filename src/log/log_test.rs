@@ -298,3 +298,46 @@ fn write_caching_leaves_a_tear_and_never_damage() {
         crash_often(seed, true);
     }
 }
+
+/// G3: journal writes per acknowledged batch, 16 batches in flight, on one partition and on many.
+#[test]
+fn cycles_are_shared_by_what_is_in_flight() {
+    const IN_FLIGHT: usize = 16;
+    const ROUNDS: usize = 20;
+    for partitions in [1, 16] {
+        let disk = SimDisk::new(SimDiskOptions::default(), 7);
+        let mut runtime = SimRuntime::new(&disk, 7);
+        let cycles = runtime.block_on(async {
+            let logs = start(1, 64 * MIB).await;
+            let mut all = Vec::new();
+            for number in 0..partitions {
+                let name = identity(&format!("p{number}"));
+                all.push(logs.create_log(name, LogConfig::default()).await.unwrap());
+            }
+            let before = logs.journal_cycles();
+            let mut producers = Vec::new();
+            for place in 0..IN_FLIGHT {
+                let log = Rc::clone(&all[place % partitions]);
+                producers.push(io::spawn(io::TaskClass::Produce, async move {
+                    for _ in 0..ROUNDS {
+                        let appended = log.append(batch(100, 1), context()).await.unwrap();
+                        log.wait_durable(appended.last_offset.plus(1))
+                            .await
+                            .unwrap();
+                    }
+                }));
+            }
+            for producer in producers {
+                producer.await;
+            }
+            logs.journal_cycles() - before
+        });
+        // K batches in flight: at most 2/K writes a batch.
+        let allowed = (2 * ROUNDS) as u64;
+        let cycles = cycles.unwrap();
+        assert!(
+            cycles <= allowed,
+            "{partitions} partitions: {cycles} of {allowed}"
+        );
+    }
+}

@@ -90,6 +90,8 @@ pub struct Log {
     pub(crate) bytes_since_snapshot: Cell<u64>,
     pub(crate) is_snapshot_under_way: Cell<bool>,
     pub(crate) is_flush_timed: Cell<bool>,
+    /// When expired producers are looked for again.
+    pub(crate) next_expiry: Cell<crate::base::time::MonotonicNs>,
     pub(crate) last_duplicate_end: Cell<Option<Offset>>,
     /// A TRUNCATE that a seeded bug holds back.
     pub(crate) late_truncate: RefCell<Option<super::journal::Entry>>,
@@ -147,6 +149,7 @@ impl Log {
             bytes_since_snapshot: Cell::new(0),
             is_snapshot_under_way: Cell::new(false),
             is_flush_timed: Cell::new(false),
+            next_expiry: Cell::default(),
             last_duplicate_end: Cell::new(None),
             late_truncate: RefCell::new(None),
         })

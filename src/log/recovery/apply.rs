@@ -13,7 +13,9 @@ use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX};
 use crate::io::{self, AlignedBuffer, Durability, File};
 use crate::log::error::LogError;
 use crate::log::format::damage_mark::DamageMark;
-use crate::log::format::file_names::{DAMAGE_MARK, LogFileKind, LogFileName};
+use crate::log::format::file_names::{
+    DAMAGE_MARK, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName,
+};
 use crate::log::journal::cycle::checksum_of;
 use crate::log::scan::read_exactly;
 use crate::log::seeded::{SeededBug, is_seeded};
@@ -227,6 +229,11 @@ impl LogRecovery<'_> {
             let path = self.folder.join(name.to_string());
             let removed = io::directory::remove_file(&path).await;
             removed.map_err(|error| failed(&path, error))?;
+        }
+        let epochs = self.folder.join(LEADER_EPOCH_CHECKPOINT);
+        if names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT) {
+            let removed = io::directory::remove_file(&epochs).await;
+            removed.map_err(|error| failed(&epochs, error))?;
         }
         let path = segment_path(self.folder, start, LogFileKind::Log);
         let options = crate::io::OpenOptions {

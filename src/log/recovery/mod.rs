@@ -33,6 +33,7 @@ pub use seal::seal_directory;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::error::LogError;
 use super::format::file_names::CLEAN_SHUTDOWN;
@@ -49,6 +50,8 @@ use ring_reader::{RingContents, read_ring};
 
 /// Logs recovered at the same time.
 const LOGS_AT_ONCE: usize = 16;
+/// Between two tries while the disk is full.
+const ROOM_DELAY: Duration = Duration::from_secs(2);
 
 /// What `recover` needs.
 #[derive(Clone, Debug)]
@@ -74,6 +77,8 @@ pub struct RecoveryReport {
     pub logs_recovered: usize,
     /// What the operator should read, one line each: cuts, damage, files set aside.
     pub notices: Vec<String>,
+    /// Folders of rings with damage, to be set aside.
+    damaged_rings: Vec<PathBuf>,
 }
 
 /// Replays the journals of the last life, cuts tears, marks damage, rebuilds what was derived and
@@ -83,6 +88,26 @@ pub struct RecoveryReport {
 /// What the file system answers; [`LogError::Refused`] where the disk is too small or the
 /// directory is in use.
 pub async fn recover(options: RecoveryOptions) -> Result<RecoveryReport, LogError> {
+    loop {
+        match recover_once(&options).await {
+            // The journals are kept; what was done so far is done again with the same result.
+            Err(LogError::Io { what, source })
+                if source.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                let directory = options.directory.display();
+                let bytes = options.journal_bytes;
+                tracing::error!(
+                    "{what}: {source}. Recovery waits for room in {directory}: at most {bytes} \
+                     bytes, what its journals may hold"
+                );
+                io::sleep(ROOM_DELAY).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn recover_once(options: &RecoveryOptions) -> Result<RecoveryReport, LogError> {
     let directory: Rc<Path> = options.directory.as_path().into();
     let failed = |error| LogError::io(format!("opening {}", directory.display()), error);
     io::directory::create_all(&directory)
@@ -115,6 +140,7 @@ pub async fn recover(options: RecoveryOptions) -> Result<RecoveryReport, LogErro
     settled.write(&directory).await?;
     remove_clean_shutdown(&directory).await?;
     current::write(&directory, options.incarnation).await?;
+    seal::set_aside(&directory, &mut report).await?;
     seal::take_back_ring_files(&directory, shards).await?;
     Ok(report)
 }
@@ -191,6 +217,7 @@ async fn recover_journalled(
             "the journal names a log, {id}, that no directory carries"
         ));
     }
+    report.damaged_rings = std::mem::take(&mut all.damaged_rings);
     let mut jobs = Vec::new();
     for folder in folders {
         match folder.id_of(incarnation) {
@@ -232,6 +259,8 @@ struct AllPlans {
     ring_of: std::collections::HashMap<super::journal::record::LogId, usize>,
     /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
     concerns_unnamed: bool,
+    /// Folders of rings with damaged cycles or with records of unknown logs.
+    damaged_rings: Vec<PathBuf>,
 }
 
 impl AllPlans {
@@ -267,6 +296,7 @@ async fn replay_rings(
         replay: Replay::default(),
         ring_of: Default::default(),
         concerns_unnamed: false,
+        damaged_rings: Vec::new(),
     };
     for entry in io::directory::list(&journal).await.map_err(failed)? {
         if !entry.is_directory || !entry.name.starts_with("shard-") {
@@ -281,7 +311,11 @@ async fn replay_rings(
             .steps
             .iter()
             .any(|step| matches!(step, chain::ChainStep::Damage(cycle) if cycle.concerns_all));
+        let before = (all.replay.damaged, all.replay.strangers.len());
         replay(&chain, &ids, &mut all.replay);
+        if before != (all.replay.damaged, all.replay.strangers.len()) {
+            all.damaged_rings.push(journal.join(&entry.name));
+        }
         rings.push(contents);
     }
     Ok((rings, all))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::RecoveryReport;
 use super::checkpoints::Checkpoints;
 use super::folders::list_folders;
 use crate::base::ids::{BrokerEpoch, ShardId};
@@ -77,6 +78,36 @@ async fn list_or_nothing(path: &Path) -> std::io::Result<Vec<String>> {
         Err(error) => Err(error),
     }
 }
+
+/// Moves ring files that hold damage or unreplayed bytes out of the way of the next ring, for
+/// whoever repairs. Apache Kafka ignores the plain files.
+pub(super) async fn set_aside(
+    directory: &Path,
+    report: &mut RecoveryReport,
+) -> Result<(), LogError> {
+    let failed = |error| LogError::io(format!("setting aside in {}", directory.display()), error);
+    for folder in std::mem::take(&mut report.damaged_rings) {
+        let shard = folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let shard = shard.unwrap_or_default();
+        for name in list_or_nothing(&folder).await.map_err(failed)? {
+            let now = io::wall_clock().0;
+            let target = directory.join(format!("{ASIDE_PREFIX}{now}-{shard}-{name}"));
+            io::directory::rename(&folder.join(&name), &target)
+                .await
+                .map_err(failed)?;
+            report
+                .notices
+                .push(format!("{} is set aside", target.display()));
+        }
+        io::directory::sync(directory).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Ring files that hold damage are renamed so, in the log directory itself.
+const ASIDE_PREFIX: &str = "coreline-damaged-";
 
 /// Deals the emptied ring files out to the shards and removes what belongs to shards that are no
 /// more. Whatever they hold is of an incarnation that is over.
