@@ -10,7 +10,7 @@ use crate::base::limits::MIB;
 use crate::base::time::{MonotonicNs, TimestampMs};
 
 /// Which partition a log holds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogIdentity {
     /// The topic's name.
     pub topic: String,

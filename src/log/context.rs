@@ -1,7 +1,7 @@
 //! What all logs of a shard share.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
@@ -41,7 +41,7 @@ pub(crate) struct ShardContext {
     buffers: RefCell<Vec<AlignedBuffer>>,
     readers: RefCell<VecDeque<Weak<Segment>>>,
     /// All open logs.
-    pub(crate) logs: RefCell<HashMap<LogIdentity, Rc<Log>>>,
+    pub(crate) logs: RefCell<BTreeMap<LogIdentity, Rc<Log>>>,
     /// No more appends: the shard is closing.
     pub(crate) is_closing: Cell<bool>,
 }

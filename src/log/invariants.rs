@@ -18,13 +18,13 @@
 //! * cycle n is durable only when all cycles ≤ n are. Broken by completions out of order:
 //!   `seeded_cycle_durable_out_of_order`.
 //! * a cycle never rewrites a block of an earlier cycle of its lap. Broken by torn write of
-//!   the later cycle: `torn_cycles`.
+//!   the later cycle: `model_every_seed`.
 //! * only cycles of the named incarnation count, from the lowest live sequence on. Broken by
 //!   leftovers of an earlier life or lap: `seeded_stale_incarnation_accepted`.
 //! * "highest flushed" names only cycles on stable storage. Broken by plain cycles of write-
 //!   cached logs: `write_caching_leaves_a_tear`.
 //! * acknowledged work is vouched for by a later durable cycle once the shard is idle. Broken
-//!   by a flip in the last cycle: `flips_below_the_flushed_sequence`.
+//!   by a flip in the last cycle: `flips_and_zeroed_blocks`.
 //!
 //! # Room
 //!
@@ -43,11 +43,11 @@
 //! * segment writes of one log are issued in order, whole blocks, never two in flight on one
 //!   block. Broken by reordering by the device: `seeded_partial_block_rewritten_in_flight`.
 //! * a partial block that a later write completes has all its bytes in the live journal.
-//!   Broken by torn rewrite of the block: `torn_segment_blocks`.
+//!   Broken by torn rewrite of the block: `model_every_seed`.
 //! * a segment file is new when it is named: never a recycled one. Broken by valid batches of
 //!   another partition past the end: `seeded_recycled_segment`.
 //! * the directory is synced before the first record that names a new file. Broken by lost
-//!   directory entry: `lost_directory_entries`.
+//!   directory entry: `model_every_seed`.
 //! * TRUNCATE is durable, then the file is cut, then something is written past that point.
 //!   Broken by power cut between them: `seeded_truncate_after_rewrite`.
 //!
@@ -60,11 +60,11 @@
 //! * a log ends where its records or WATERMARK end, or at the first invalid batch before
 //!   that. Broken by valid but unvouched bytes past the end: `seeded_torn_tail_kept`.
 //! * an invalid byte below the recorded durable end is never cut and never served past.
-//!   Broken by flips in segments: `flips_in_segments`.
+//!   Broken by flips in segments: `flips_and_zeroed_blocks`.
 //! * nothing is written into a journal that was found before the one rename that retires it.
 //!   Broken by crashes during recovery: `crash_during_recovery`.
 //! * the number of shards plays no part. Broken by changed shard counts:
-//!   `changed_shard_counts`.
+//!   `crash_during_recovery`.
 //! * records of a log id that no directory carries are damage unless a DELETE or RESET names
 //!   it. Broken by deletion with a crash: `topic_deletions`.
 //!

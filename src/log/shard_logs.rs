@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::config::{LogConfig, LogIdentity};
 use super::context::{FoundAtOpen, ShardContext};
 use super::error::LogError;
-use super::format::file_names::{LogFileKind, PARTITION_METADATA};
+use super::format::file_names::{FileState, LogFileKind, LogFileName, PARTITION_METADATA};
 use super::format::partition_metadata;
 use super::health::Health;
 use super::journal::{Journal, JournalOptions};
@@ -87,7 +87,7 @@ impl ShardLogs {
         let folder: Rc<Path> = self.context.directory.join(identity.folder()).into();
         let failed = |error| LogError::io(format!("creating {}", folder.display()), error);
         io::directory::create(&folder).await.map_err(failed)?;
-        let made = self.fill_folder(&folder, &identity).await;
+        let made = self.fill_folder(&folder, &identity, Offset(0)).await;
         if let Err(error) = made {
             // Nothing names the folder yet; a leftover would stand in the way of the next try.
             let _ = io::directory::remove_all(&folder).await;
@@ -100,16 +100,37 @@ impl ShardLogs {
         Ok(log)
     }
 
-    async fn fill_folder(&self, folder: &Path, identity: &LogIdentity) -> std::io::Result<()> {
-        let metadata = partition_metadata::encode(identity.topic_id);
-        io::directory::write_file_durably(&folder.join(PARTITION_METADATA), &metadata).await?;
-        let path = segment_path(folder, Offset(0), LogFileKind::Log);
-        let options = OpenOptions {
-            write: true,
-            create_new: true,
-            ..OpenOptions::default()
-        };
-        File::open(&path, options).await?.sync_all().await?;
+    /// Creates durably what every folder holds and this one does not: a crash may have come between
+    /// the folder and its files.
+    async fn fill_folder(
+        &self,
+        folder: &Path,
+        identity: &LogIdentity,
+        log_start: Offset,
+    ) -> std::io::Result<()> {
+        let entries = io::directory::list(folder).await?;
+        let has_metadata = entries.iter().any(|entry| entry.name == PARTITION_METADATA);
+        let has_segment = entries.iter().any(|entry| {
+            LogFileName::parse(&entry.name)
+                .is_some_and(|name| name.state == FileState::Live && name.kind == LogFileKind::Log)
+        });
+        if has_metadata && has_segment {
+            return Ok(());
+        }
+        if !has_metadata {
+            let metadata = partition_metadata::encode(identity.topic_id);
+            let path = folder.join(PARTITION_METADATA);
+            io::directory::write_file_durably(&path, &metadata).await?;
+        }
+        if !has_segment {
+            let path = segment_path(folder, log_start, LogFileKind::Log);
+            let options = OpenOptions {
+                write: true,
+                create_new: true,
+                ..OpenOptions::default()
+            };
+            File::open(&path, options).await?.sync_all().await?;
+        }
         io::directory::sync(folder).await?;
         io::directory::sync(&self.context.directory).await
     }
@@ -131,6 +152,9 @@ impl ShardLogs {
             .get(&key)
             .copied()
             .unwrap_or_default();
+        let failed = |error| LogError::io(format!("completing {}", folder.display()), error);
+        let filled = self.fill_folder(&folder, &identity, log_start).await;
+        filled.map_err(failed)?;
         self.open_folder(folder, identity, config, log_start).await
     }
 

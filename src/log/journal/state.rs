@@ -1,6 +1,6 @@
 //! What a journal keeps in memory, and the steps on it that need no input or output.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::Claim;
@@ -15,7 +15,7 @@ use crate::log::partition_log::Log;
 pub(super) struct LiveFile {
     pub(super) file: RingFile,
     pub(super) first_sequence: u64,
-    pub(super) claims: HashMap<LogId, Claim>,
+    pub(super) claims: BTreeMap<LogId, Claim>,
 }
 
 pub(super) struct InFlight {
@@ -164,7 +164,7 @@ impl LiveFile {
         Self {
             file,
             first_sequence: 0,
-            claims: HashMap::new(),
+            claims: BTreeMap::new(),
         }
     }
 }

@@ -256,7 +256,7 @@ async fn recover_journalled(
 struct AllPlans {
     replay: Replay,
     /// Which ring a log's records lie in.
-    ring_of: std::collections::HashMap<super::journal::record::LogId, usize>,
+    ring_of: std::collections::BTreeMap<super::journal::record::LogId, usize>,
     /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
     concerns_unnamed: bool,
     /// Folders of rings with damaged cycles or with records of unknown logs.

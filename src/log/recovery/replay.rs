@@ -1,7 +1,7 @@
 //! The first pass (JOURNAL §7.3): the records of a chain, in order, become one plan per log. Pure:
 //! no file is touched, metadata plays no part.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::chain::{Chain, ChainStep, DamagedCycle, FoundRecord};
 use crate::base::ids::Offset;
@@ -199,7 +199,7 @@ impl LogPlan {
 /// What all chains say.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
-    pub(crate) plans: HashMap<LogId, LogPlan>,
+    pub(crate) plans: BTreeMap<LogId, LogPlan>,
     /// Ids that records name and no directory carries, without a DELETE or RESET.
     pub(crate) strangers: Vec<LogId>,
     /// Damaged cycles, in words.
@@ -207,11 +207,11 @@ pub(crate) struct Replay {
 }
 
 /// Applies one journal's chain to the plans of the logs whose ids are known.
-pub(crate) fn replay(chain: &Chain, ids: &HashMap<LogId, LogIdFile>, replay: &mut Replay) {
+pub(crate) fn replay(chain: &Chain, ids: &BTreeMap<LogId, LogIdFile>, replay: &mut Replay) {
     let mut journal_logs: Vec<LogId> = chain.named_logs().collect();
     journal_logs.sort_unstable();
     journal_logs.dedup();
-    let mut strangers: HashMap<LogId, bool> = HashMap::new();
+    let mut strangers: BTreeMap<LogId, bool> = BTreeMap::new();
     for step in &chain.steps {
         match step {
             ChainStep::Cycle(records) => {
@@ -240,7 +240,7 @@ pub(crate) fn replay(chain: &Chain, ids: &HashMap<LogId, LogIdFile>, replay: &mu
         .extend(unexplained.map(|(log_id, _)| log_id));
 }
 
-fn note_stranger(strangers: &mut HashMap<LogId, bool>, header: &RecordHeader) {
+fn note_stranger(strangers: &mut BTreeMap<LogId, bool>, header: &RecordHeader) {
     let explains = matches!(header.kind, RecordKind::Delete | RecordKind::Reset);
     *strangers.entry(header.log_id).or_default() |= explains;
 }
@@ -248,7 +248,7 @@ fn note_stranger(strangers: &mut HashMap<LogId, bool>, header: &RecordHeader) {
 fn suspect(
     cycle: &DamagedCycle,
     journal_logs: &[LogId],
-    ids: &HashMap<LogId, LogIdFile>,
+    ids: &BTreeMap<LogId, LogIdFile>,
     replay: &mut Replay,
 ) {
     for header in &cycle.readable {

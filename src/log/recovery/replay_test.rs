@@ -35,7 +35,7 @@ fn plan_of(steps: Vec<ChainStep>) -> LogPlan {
         has_tear: false,
     };
     let mut all = Replay::default();
-    replay(&chain, &HashMap::from([(ID, id_file())]), &mut all);
+    replay(&chain, &BTreeMap::from([(ID, id_file())]), &mut all);
     all.plans
         .remove(&ID)
         .unwrap_or_else(|| LogPlan::begin(&id_file()))
@@ -150,7 +150,7 @@ fn ids_without_a_directory_need_a_delete() {
             has_tear: false,
         };
         let mut all = Replay::default();
-        replay(&chain, &HashMap::new(), &mut all);
+        replay(&chain, &BTreeMap::new(), &mut all);
         all.strangers
     };
     let data = record(RecordKind::Data, 0, 100, 50);
