@@ -1,0 +1,513 @@
+//! One process: recovery, comparison with the model, work, and an end in peace when nothing struck.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use coreline::base::ids::Uuid;
+use coreline::base::ids::{BrokerEpoch, LeaderEpoch, Offset, PartitionIndex, ShardId};
+use coreline::base::random::Random;
+use coreline::io::{TaskClass, directory, now, sleep, spawn};
+use coreline::log::{
+    Log, LogConfig, LogError, LogEvent, LogIdentity, ReadLimit, RecoveryOptions, ShardLogs,
+    ShardLogsOptions, recover, seal_directory,
+};
+
+use crate::client;
+use crate::model::LogState;
+use crate::plan::Theme;
+use crate::world::{DIRECTORY, World};
+
+/// Simulated time after which a life that has not finished its work hangs.
+const WORK_LIMIT: Duration = Duration::from_secs(600);
+
+/// The directory of logs; the machine's set-up, not the broker's.
+async fn make_directory() -> Result<(), LogError> {
+    let path = Path::new(DIRECTORY);
+    let made = directory::create_all(path).await;
+    made.map_err(|source| LogError::io("the log directory", source))?;
+    let synced = directory::sync(Path::new("/")).await;
+    synced.map_err(|source| LogError::io("the root", source))
+}
+
+/// Runs one life; true when it ended in peace, with everything closed.
+pub async fn run(world: Rc<World>) -> bool {
+    match try_run(&world).await {
+        Ok(in_peace) => in_peace && !world.is_broken(),
+        Err(what) => {
+            world.accuse(what);
+            false
+        }
+    }
+}
+
+async fn try_run(world: &Rc<World>) -> Result<bool, String> {
+    make_directory().await.map_err(|error| error.to_string())?;
+    let shard_count = 1 + world.below(world.plan.shards_max) as u16;
+    if !start(world, shard_count).await? {
+        return Ok(false);
+    }
+    reopen_all(world).await?;
+    {
+        let mut model = world.model.borrow_mut();
+        model.power_lost = false;
+    }
+    world.damage.take();
+    world.notices.borrow_mut().clear();
+    if world.is_broken() {
+        return Ok(false);
+    }
+    prepare_trouble(world);
+    work(world).await?;
+    if world.is_broken() || world.failing.get() && world.disk.fault_hits() > 0 {
+        return Ok(false);
+    }
+    check_idle(world).await;
+    world.rested.set(!world.failing.get());
+    if world.peaceful.get() {
+        close_all(world).await?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Recovery, then every shard's journal. False when a full disk forbids the start.
+async fn start(world: &Rc<World>, shard_count: u16) -> Result<bool, String> {
+    let incarnation = uuid(world);
+    if !world.peaceful.get() && world.plan.theme == Theme::FullDisk && world.one_in(2) {
+        world.disk.leave_available(Some(world.below(1 << 20)));
+        world.full_disk.set(true);
+        let disk = world.disk.clone();
+        spawn(TaskClass::Background, async move {
+            sleep(Duration::from_secs(30)).await;
+            disk.leave_available(None);
+        });
+    } else {
+        world.disk.leave_available(None);
+    }
+    let report = recover(RecoveryOptions {
+        directory: DIRECTORY.into(),
+        incarnation,
+        shard_count,
+        journal_bytes: world.plan.journal_bytes,
+    })
+    .await;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) if is_full(world, &error) => return Ok(false),
+        Err(error) => return Err(format!("recovery failed: {error}")),
+    };
+    if world.damage.borrow().is_none() && world.model.borrow().is_sound() {
+        let damage = |notice: &&String| notice.contains("damage");
+        if let Some(notice) = report.notices.iter().find(damage) {
+            return Err(format!(
+                "recovery reports damage where there is none: {notice}"
+            ));
+        }
+    }
+    // A crash before all logs were looked at leaves the rest to the next life.
+    world.notices.borrow_mut().extend(report.notices);
+    for shard in 0..shard_count {
+        let options = ShardLogsOptions {
+            directory: DIRECTORY.into(),
+            shard: ShardId(shard),
+            incarnation,
+            journal_bytes: report.journal_bytes_per_shard,
+            cache_bytes: world.plan.cache_bytes,
+            random_seed: world.next_u64(),
+        };
+        match ShardLogs::open(options).await {
+            Ok(opened) => world.shards.borrow_mut().push(opened),
+            Err(error) if is_full(world, &error) => return Ok(false),
+            Err(error) => return Err(format!("shard {shard} does not open: {error}")),
+        }
+    }
+    world.recovered.set(true);
+    Ok(true)
+}
+
+fn is_full(world: &World, error: &LogError) -> bool {
+    let full = matches!(error, LogError::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::StorageFull);
+    full && world.full_disk.get()
+}
+
+fn uuid(world: &World) -> Uuid {
+    Random::new(world.next_u64()).next_uuid()
+}
+
+/// The shard that a log lives on in this life.
+pub fn shard_of(world: &World, generation: u64) -> Rc<ShardLogs> {
+    let shards = world.shards.borrow();
+    Rc::clone(&shards[generation as usize % shards.len()])
+}
+
+async fn folder_exists(folder: &str) -> bool {
+    let path = format!("{DIRECTORY}/{folder}");
+    directory::metadata(Path::new(&path)).await.is_ok()
+}
+
+/// What a controller does at start: opens what metadata knows, removes what it does not.
+async fn reopen_all(world: &Rc<World>) -> Result<(), String> {
+    world.model.borrow_mut().epoch += 1;
+    let generations: Vec<u64> = world.model.borrow().logs.keys().copied().collect();
+    for generation in generations {
+        let (state, folder) = {
+            let model = world.model.borrow();
+            let log = model.log(generation);
+            (log.state, log.identity.folder())
+        };
+        match state {
+            LogState::Creating if folder_exists(&folder).await => {
+                open(world, generation).await?;
+            }
+            LogState::Creating => create(world, generation).await?,
+            LogState::Open => open(world, generation).await?,
+            LogState::Deleting | LogState::Deleted => {
+                if folder_exists(&folder).await && !name_is_taken(world, generation) {
+                    world.model.borrow_mut().log_mut(generation).truncating = Some(0);
+                    open(world, generation).await?;
+                    delete(world, generation).await?;
+                } else {
+                    world.model.borrow_mut().deleted(generation);
+                }
+            }
+            // It must go on refusing, or serve only what is right.
+            LogState::Damaged => open(world, generation).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether a later log has the name of a deleted one.
+fn name_is_taken(world: &World, generation: u64) -> bool {
+    let model = world.model.borrow();
+    let topic = &model.log(generation).identity.topic;
+    let mut later = model.logs.range(generation + 1..);
+    later.any(|(_, log)| log.identity.topic == *topic && log.state != LogState::Deleted)
+}
+
+fn attach(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
+    let epoch = world.model.borrow().epoch;
+    log.make_leader(LeaderEpoch(epoch));
+    let observed = Rc::downgrade(world);
+    let (watched, last) = (Rc::downgrade(log), std::cell::Cell::new(log.durable_end()));
+    log.observe(move |event| {
+        let (Some(world), Some(log)) = (observed.upgrade(), watched.upgrade()) else {
+            return;
+        };
+        match event {
+            LogEvent::DurableEnd(end) => {
+                let truncated = world.model.borrow().log(generation).truncating.is_some();
+                if end < last.get() && !truncated {
+                    world.accuse(format!(
+                        "a durable end went back from {} to {end}",
+                        last.get()
+                    ));
+                }
+                if end > log.log_end_offset() {
+                    world.accuse(format!("durable end {end} above {}", log.log_end_offset()));
+                }
+                last.set(end);
+                world.model.borrow_mut().claim(generation, end.0);
+            }
+            LogEvent::Offline if !world.failing.get() => {
+                world.accuse("a shard went offline though nothing failed");
+            }
+            LogEvent::Offline => {}
+        }
+    });
+    world
+        .handles
+        .borrow_mut()
+        .insert(generation, Rc::clone(log));
+}
+
+/// Everything that a log serves, and where it says that it ends.
+pub async fn read_all(log: &Rc<Log>) -> Result<(Vec<u8>, i64), String> {
+    let end = log.log_end_offset();
+    let (mut next, mut bytes) = (log.log_start_offset(), Vec::new());
+    while next < end {
+        let limit = ReadLimit {
+            max_bytes: 1 << 20,
+            min_one_batch: true,
+            end,
+        };
+        let read = log.read(next, limit).await;
+        let read = read.map_err(|error| format!("a read from {next} failed: {error}"))?;
+        if read.bytes == 0 {
+            break;
+        }
+        let from = bytes.len();
+        for slice in read.slices {
+            bytes.extend_from_slice(&slice);
+        }
+        let mut rest = &bytes[from..];
+        while !rest.is_empty() {
+            let Ok((found, after)) = crate::payload::take_batch(rest) else {
+                // Whoever looks at the bytes finds it.
+                return Ok((bytes, end.0));
+            };
+            next = Offset(found.last_offset + 1);
+            rest = after;
+        }
+    }
+    Ok((bytes, end.0))
+}
+
+async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
+    let (identity, config) = {
+        let model = world.model.borrow();
+        let log = model.log(generation);
+        (log.identity.clone(), log.config.clone())
+    };
+    let folder = identity.folder();
+    let opened = shard_of(world, generation).open_log(identity, config).await;
+    let log = match opened {
+        Ok(log) => log,
+        Err(error) => return refused(world, generation, &format!("does not open: {error}")),
+    };
+    let (bytes, end) = match read_all(&log).await {
+        Ok(found) => found,
+        Err(what) => return refused(world, generation, &what),
+    };
+    if let Some(what) = consumer_finds(world, &folder, &bytes) {
+        return refused(world, generation, &what);
+    }
+    note_damage(world, generation);
+    if world.model.borrow().log(generation).state == LogState::Damaged {
+        // No more is asked of it than that what comes before the damage is right.
+        let whole = whole_batches(&bytes);
+        return world.model.borrow().check_read(generation, 0, whole);
+    }
+    world.model.borrow_mut().settle(generation, &bytes, end)?;
+    if log.durable_end().0 != end {
+        return Err(format!(
+            "{folder} opens with {} durable of {end}",
+            log.durable_end()
+        ));
+    }
+    world.model.borrow_mut().log_mut(generation).state = LogState::Open;
+    attach(world, generation, &log);
+    Ok(())
+}
+
+/// What lies below the recovery point is not read at start, and reads of it do not check batches,
+/// as in Kafka: there the consumer's own check is what finds damage.
+fn consumer_finds(world: &World, folder: &str, bytes: &[u8]) -> Option<String> {
+    let damage = world.damage.borrow();
+    let damage = damage.as_ref()?;
+    let path = damage
+        .log_folder()
+        .filter(|hit| *hit == folder)
+        .map(|_| &damage.path)?;
+    let what = crate::payload::take_batch(bytes.get(whole_batches(bytes).len()..)?).err()?;
+    (whole_batches(bytes).len() < bytes.len())
+        .then(|| format!("serves {what}, as a consumer of {path} finds"))
+}
+
+/// The batches in front of the first one that is damaged.
+fn whole_batches(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    while let Ok((_, after)) = crate::payload::take_batch(rest) {
+        rest = after;
+    }
+    &bytes[..bytes.len() - rest.len()]
+}
+
+/// Takes a log for damaged when recovery says so, with file and position, and something was.
+fn note_damage(world: &World, generation: u64) {
+    if world.damage.borrow().is_none() {
+        return;
+    }
+    let mut model = world.model.borrow_mut();
+    let log = model.log_mut(generation);
+    let folder = format!("/{}/", log.identity.folder());
+    let notices = world.notices.borrow();
+    let mut named = notices.iter().filter(|notice| notice.contains(&folder));
+    if log.state != LogState::Damaged && named.any(|notice| notice.contains("at byte ")) {
+        log.state = LogState::Damaged;
+        world.stats.borrow_mut().damaged_logs += 1;
+    }
+}
+
+/// A log that does not serve: allowed only where it was damaged and that was reported.
+fn refused(world: &World, generation: u64, what: &str) -> Result<(), String> {
+    note_damage(world, generation);
+    let mut model = world.model.borrow_mut();
+    let log = model.log_mut(generation);
+    let folder = log.identity.folder();
+    if log.state == LogState::Damaged {
+        return Ok(());
+    }
+    let damage = world.damage.borrow();
+    let Some(damage) = &*damage else {
+        return Err(format!("{folder} {what}"));
+    };
+    let place = format!("damage in {} at {}", damage.path, damage.position);
+    if damage.log_folder().is_some_and(|hit| hit != folder) {
+        return Err(format!("{folder} {what}, but the {place}"));
+    }
+    let notices = world.notices.borrow();
+    let mut told = notices.iter().map(String::as_str).chain([what]);
+    if !told.any(|notice| damage.is_named_in(notice)) {
+        return Err(format!(
+            "{folder} {what}, {place} is not reported: {notices:?}"
+        ));
+    }
+    let cut = damage.log_folder().is_some()
+        && world.disk.contents(&damage.path).unwrap_or_default().len() as u64 <= damage.position;
+    if cut {
+        return Err(format!("{folder} was cut at the {place}"));
+    }
+    log.state = LogState::Damaged;
+    world.stats.borrow_mut().damaged_logs += 1;
+    Ok(())
+}
+
+async fn create(world: &Rc<World>, generation: u64) -> Result<(), String> {
+    let (identity, config) = {
+        let model = world.model.borrow();
+        let log = model.log(generation);
+        (log.identity.clone(), log.config.clone())
+    };
+    let folder = identity.folder();
+    match shard_of(world, generation)
+        .create_log(identity, config)
+        .await
+    {
+        Ok(log) => {
+            world.model.borrow_mut().log_mut(generation).state = LogState::Open;
+            attach(world, generation, &log);
+            Ok(())
+        }
+        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
+        Err(error) => Err(format!("{folder} cannot be created: {error}")),
+    }
+}
+
+/// A new log, under a new or a formerly used name.
+pub async fn create_new(world: &Rc<World>) -> Result<(), String> {
+    let generation = {
+        let mut model = world.model.borrow_mut();
+        let name = model.next_generation % (world.plan.logs_max as u64 * 2);
+        let identity = LogIdentity {
+            topic: format!("topic{name}"),
+            topic_id: uuid(world),
+            partition: PartitionIndex(0),
+        };
+        let taken = |state| !matches!(state, LogState::Deleted);
+        let mut others = model.logs.values();
+        if others.any(|log| log.identity.topic == identity.topic && taken(log.state)) {
+            model.next_generation += 1;
+            return Ok(());
+        }
+        let caching = match world.plan.theme {
+            Theme::WriteCaching => world.one_in(2),
+            _ => world.one_in(8),
+        };
+        let config = LogConfig {
+            segment_bytes: world.plan.segment_bytes,
+            index_interval_bytes: 1024 << world.below(4),
+            segment_index_bytes: 4096,
+            write_caching: caching,
+            ..LogConfig::default()
+        };
+        model.add_log(identity, config)
+    };
+    create(world, generation).await
+}
+
+/// Deletes a log that nobody else uses.
+pub async fn delete(world: &Rc<World>, generation: u64) -> Result<(), String> {
+    let log = world.handles.borrow_mut().remove(&generation);
+    let Some(log) = log else { return Ok(()) };
+    world.model.borrow_mut().log_mut(generation).state = LogState::Deleting;
+    match shard_of(world, generation).delete_log(&log).await {
+        Ok(()) => {
+            world.model.borrow_mut().deleted(generation);
+            world.stats.borrow_mut().deletions += 1;
+            Ok(())
+        }
+        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
+        Err(error) => Err(format!("a log cannot be deleted: {error}")),
+    }
+}
+
+/// What goes wrong in this life beside the crash.
+fn prepare_trouble(world: &World) {
+    if world.peaceful.get() {
+        return;
+    }
+    let steps = 1 << (6 + world.below(7));
+    if world.plan.theme != Theme::Damage || world.one_in(2) {
+        world.disk.crash_after(1 + world.below(steps));
+    }
+    if world.plan.theme == Theme::Failures || world.one_in(12) {
+        world.failing.set(true);
+        client::arm_failure(world);
+    }
+    if world.plan.theme == Theme::FullDisk || world.one_in(12) {
+        world.full_disk.set(true);
+    }
+}
+
+/// All clients, until they are done.
+async fn work(world: &Rc<World>) -> Result<(), String> {
+    let wanted = (world.plan.logs_max / 2).max(1);
+    while world.handles.borrow().len() < wanted {
+        let before = world.model.borrow().next_generation;
+        create_new(world).await?;
+        let after = world.model.borrow().next_generation;
+        if before == after || world.is_broken() {
+            break;
+        }
+        if world.full_disk.get() || world.failing.get() {
+            break;
+        }
+    }
+    let limit = now().after(WORK_LIMIT);
+    let running = Rc::new(std::cell::Cell::new(0usize));
+    for number in 0..world.plan.clients {
+        running.set(running.get() + 1);
+        let (world, running) = (Rc::clone(world), Rc::clone(&running));
+        spawn(TaskClass::Produce, async move {
+            client::run(&world, number, &running).await;
+            running.set(running.get() - 1);
+        });
+    }
+    while running.get() > 0 && !world.is_broken() {
+        if now() > limit {
+            return Err(format!("{} tasks hang", running.get()));
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+/// After a quiet while everything that was appended is durable.
+async fn check_idle(world: &Rc<World>) {
+    sleep(Duration::from_millis(200)).await;
+    if world.failing.get() || world.full_disk.get() {
+        return;
+    }
+    for (generation, log) in world.handles.borrow().iter() {
+        if log.durable_end() != log.log_end_offset() {
+            let (durable, end) = (log.durable_end(), log.log_end_offset());
+            world.accuse(format!(
+                "log {generation} rests with {durable} durable of {end}"
+            ));
+        }
+    }
+}
+
+async fn close_all(world: &Rc<World>) -> Result<(), String> {
+    let shards = world.shards.borrow().clone();
+    let mut closed = Vec::new();
+    for shard in shards {
+        let part = shard.close().await;
+        closed.extend(part.map_err(|error| format!("a shard does not close: {error}"))?);
+    }
+    let sealed = seal_directory(Path::new(DIRECTORY), &closed, BrokerEpoch(1)).await;
+    sealed.map_err(|error| format!("the directory cannot be sealed: {error}"))
+}

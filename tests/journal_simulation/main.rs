@@ -1,0 +1,144 @@
+//! The log and its journal on the simulated disk (JOURNAL §8): every log compared with a model
+//! after power cuts and kills at any step, crashes during recovery, changed shard counts, a full
+//! ring, a full disk, failing writes and flushes, damage.
+//!
+//! `CORELINE_SIM_SEEDS=2000` sets the dose (100 by default); seed n belongs to theme n modulo 10.
+//! A seed that fails prints itself: `CORELINE_SIM_SEED=n cargo test --features sim --test
+//! journal_simulation one_seed -- --nocapture` replays it, `CORELINE_SIM_TRACE=1` adds its last
+//! operations.
+#![cfg(feature = "sim")]
+
+mod client;
+mod damage;
+mod life;
+mod model;
+mod model_test;
+mod payload;
+mod plan;
+mod seeded_test;
+mod world;
+
+use plan::{Plan, THEMES, Theme};
+use world::{Stats, simulate};
+
+/// Simulations of one run of these tests, all themes together.
+const SEEDS: u64 = 100;
+/// Failures that are printed in full.
+const TOLD_MAX: usize = 5;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The dose.
+fn seeds() -> u64 {
+    number("CORELINE_SIM_SEEDS").unwrap_or(SEEDS)
+}
+
+/// Runs the part of the dose that belongs to `theme`.
+fn run_theme(theme: Theme) -> Stats {
+    let (mut failed, mut sum, mut count) = (Vec::new(), Stats::default(), 0);
+    let first = THEMES.iter().position(|other| *other == theme);
+    let first = first.expect("a theme of the list") as u64;
+    for seed in (first..seeds()).step_by(THEMES.len()) {
+        count += 1;
+        match simulate(&Plan::new(seed)) {
+            Ok(stats) => sum.add(&stats),
+            Err(what) => {
+                if failed.len() < TOLD_MAX {
+                    println!("CORELINE_SIM_SEED={seed} ({theme:?}): {what}");
+                }
+                failed.push(seed);
+            }
+        }
+    }
+    println!("{count} seeds of {theme:?}: {sum:?}");
+    assert!(
+        failed.is_empty(),
+        "{} of {count} seeds of {theme:?} failed: {failed:?}",
+        failed.len()
+    );
+    sum
+}
+
+#[test]
+fn model_every_seed() {
+    let stats = run_theme(Theme::Mixed);
+    assert!(stats.appends > 0 && stats.crashes_at_work > 0 && stats.duplicates > 0);
+}
+
+#[test]
+fn quiet_logs_are_copied_forward() {
+    run_theme(Theme::Quiet);
+}
+
+#[test]
+fn full_ring() {
+    run_theme(Theme::FullRing);
+}
+
+#[test]
+fn full_disk() {
+    let stats = run_theme(Theme::FullDisk);
+    assert!(stats.refused > 0, "the disk was never full");
+}
+
+#[test]
+fn write_caching_leaves_a_tear() {
+    run_theme(Theme::WriteCaching);
+}
+
+#[test]
+fn failed_writes_and_flushes() {
+    let stats = run_theme(Theme::Failures);
+    assert!(stats.fault_hits > 0, "nothing failed");
+}
+
+#[test]
+fn topic_deletions() {
+    let stats = run_theme(Theme::Deletions);
+    assert!(stats.deletions > 0);
+}
+
+#[test]
+fn rolls() {
+    run_theme(Theme::Rolls);
+}
+
+#[test]
+fn crash_during_recovery() {
+    let stats = run_theme(Theme::Recovery);
+    assert!(stats.crashes_in_recovery > 0);
+}
+
+#[test]
+fn flips_and_zeroed_blocks() {
+    let stats = run_theme(Theme::Damage);
+    assert!(stats.damages > 0);
+}
+
+#[test]
+fn a_seed_replays_bit_identically() {
+    let mut hashes = std::collections::BTreeSet::new();
+    for seed in 0..THEMES.len() as u64 {
+        let plan = Plan::new(seed);
+        let first = simulate(&plan);
+        assert_eq!(first, simulate(&plan), "seed {seed}");
+        hashes.insert(first.map_or(0, |stats| stats.trace_hash));
+    }
+    assert_eq!(
+        hashes.len(),
+        THEMES.len(),
+        "different seeds, different histories"
+    );
+}
+
+/// Replays the seed that `CORELINE_SIM_SEED` names; seed 0 without it.
+#[test]
+fn one_seed() {
+    let plan = Plan::new(number("CORELINE_SIM_SEED").unwrap_or(0));
+    match simulate(&plan) {
+        Ok(stats) => println!("seed {}, {:?}: {stats:?}", plan.seed, plan.theme),
+        Err(what) => panic!("seed {}, {:?}: {what}", plan.seed, plan.theme),
+    }
+}

@@ -1,0 +1,330 @@
+//! What every log must hold. The model knows each append, what became of it, and how much of each
+//! log was claimed to be durable; after every crash the recovered logs are compared with it.
+//!
+//! The rules: a log's contents are the known appends in order, at the same offsets, byte for byte,
+//! up to some end. That end lies at or past every durable end that was claimed (under
+//! `write.caching`, after a power cut, past the last one that was on storage). An append that had
+//! not returned may be there; one that was refused, truncated, deleted or lost may not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coreline::log::{Appended, LogConfig, LogIdentity};
+
+use crate::payload::{Found, Payload, is_same, take_batch};
+
+/// What became of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has not returned: it may be in the log or not.
+    InFlight,
+    /// It is in the log.
+    Appended,
+    /// It was answered by an error: it is not in the log.
+    Refused,
+    /// It was lost with a tail, truncated or deleted: it never comes back.
+    Gone,
+}
+
+#[derive(Clone, Debug)]
+struct Attempt {
+    payload: Payload,
+    generation: u64,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub attempt: u64,
+    pub base: i64,
+    pub last: i64,
+    pub epoch: i32,
+}
+
+/// Where a log is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogState {
+    Creating,
+    Open,
+    Deleting,
+    Deleted,
+    /// Reported as damaged: what it still serves must be right, no more is asked of it.
+    Damaged,
+}
+
+#[derive(Clone, Debug)]
+pub struct LogModel {
+    pub identity: LogIdentity,
+    pub config: LogConfig,
+    pub state: LogState,
+    pub entries: Vec<Entry>,
+    pub log_start: i64,
+    /// The highest durable end that was claimed.
+    pub claimed: i64,
+    /// What a power cut cannot take: the claim, or under `write.caching` the end after recovery.
+    pub stable: i64,
+    /// A truncation to here has not returned.
+    pub truncating: Option<i64>,
+    /// Appends that have not returned.
+    pub appending: u32,
+    /// Somebody wants the log for himself: no new appends.
+    pub reserved: bool,
+}
+
+impl LogModel {
+    /// The end as far as is known.
+    pub fn end(&self) -> i64 {
+        self.entries
+            .last()
+            .map_or(self.log_start, |entry| entry.last + 1)
+    }
+
+    fn floor(&self, power_lost: bool) -> i64 {
+        let floor = if self.config.write_caching && power_lost {
+            self.stable
+        } else {
+            self.claimed
+        };
+        floor.min(self.truncating.unwrap_or(i64::MAX))
+    }
+}
+
+/// All logs of the simulation by generation: a log that is deleted and created again is another.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    pub logs: BTreeMap<u64, LogModel>,
+    attempts: Vec<Attempt>,
+    /// The leader epoch of this life.
+    pub epoch: i32,
+    /// The power was cut since the last recovery that ended.
+    pub power_lost: bool,
+    pub next_generation: u64,
+}
+
+impl Model {
+    pub fn log(&self, generation: u64) -> &LogModel {
+        &self.logs[&generation]
+    }
+
+    pub fn log_mut(&mut self, generation: u64) -> &mut LogModel {
+        self.logs.get_mut(&generation).expect("a known generation")
+    }
+
+    pub fn add_log(&mut self, identity: LogIdentity, config: LogConfig) -> u64 {
+        self.next_generation += 1;
+        let log = LogModel {
+            identity,
+            config,
+            state: LogState::Creating,
+            entries: Vec::new(),
+            log_start: 0,
+            claimed: 0,
+            stable: 0,
+            truncating: None,
+            appending: 0,
+            reserved: false,
+        };
+        self.logs.insert(self.next_generation, log);
+        self.next_generation
+    }
+
+    /// No log is known to be damaged.
+    pub fn is_sound(&self) -> bool {
+        let mut states = self.logs.values().map(|log| log.state);
+        states.all(|state| state != LogState::Damaged)
+    }
+
+    /// The number of the next attempt.
+    pub fn next_attempt(&self) -> u64 {
+        self.attempts.len() as u64
+    }
+
+    /// An append starts.
+    pub fn attempt(&mut self, generation: u64, payload: Payload) {
+        assert_eq!(payload.attempt, self.next_attempt());
+        self.attempts.push(Attempt {
+            payload,
+            generation,
+            fate: Fate::InFlight,
+        });
+        self.log_mut(generation).appending += 1;
+    }
+
+    /// An append has returned.
+    pub fn appended(
+        &mut self,
+        generation: u64,
+        attempt: u64,
+        answer: Option<&Appended>,
+    ) -> Result<(), String> {
+        let epoch = self.epoch;
+        let records = i64::from(self.attempts[attempt as usize].payload.records);
+        let log = self.log_mut(generation);
+        log.appending -= 1;
+        let Some(answer) = answer else {
+            self.attempts[attempt as usize].fate = Fate::Refused;
+            return Ok(());
+        };
+        let (base, last) = (answer.base_offset.0, answer.last_offset.0);
+        if answer.duplicate {
+            return Err(format!("append {attempt} is no duplicate, {answer:?}"));
+        }
+        if last - base + 1 != records {
+            return Err(format!(
+                "append {attempt} of {records} records got {answer:?}"
+            ));
+        }
+        let place = log.entries.partition_point(|entry| entry.base < base);
+        let before = log.entries[..place].last();
+        let after = log.entries.get(place);
+        if before.is_some_and(|entry| entry.last >= base)
+            || after.is_some_and(|entry| entry.base <= last)
+        {
+            return Err(format!(
+                "append {attempt} got offsets that were given: {answer:?}"
+            ));
+        }
+        let entry = Entry {
+            attempt,
+            base,
+            last,
+            epoch,
+        };
+        log.entries.insert(place, entry);
+        self.attempts[attempt as usize].fate = Fate::Appended;
+        Ok(())
+    }
+
+    /// A durable end was claimed.
+    pub fn claim(&mut self, generation: u64, end: i64) {
+        let log = self.log_mut(generation);
+        log.claimed = log.claimed.max(end);
+        if !log.config.write_caching {
+            log.stable = log.claimed;
+        }
+    }
+
+    /// A truncation has returned: nothing at or past `end` comes back.
+    pub fn truncated(&mut self, generation: u64, end: i64) {
+        let log = self.log_mut(generation);
+        log.truncating = None;
+        log.claimed = log.claimed.min(end);
+        log.stable = log.stable.min(end);
+        let kept = log.entries.partition_point(|entry| entry.base < end);
+        let gone: Vec<u64> = log
+            .entries
+            .drain(kept..)
+            .map(|entry| entry.attempt)
+            .collect();
+        for attempt in gone {
+            self.attempts[attempt as usize].fate = Fate::Gone;
+        }
+    }
+
+    /// One found batch against what is known; `next` is the offset at which it must begin.
+    fn check_batch(&self, generation: u64, found: &Found<'_>, next: i64) -> Result<(), String> {
+        let log = self.log(generation);
+        let name = log.identity.folder();
+        let at = format!(
+            "{name} at offset {}: attempt {}",
+            found.base_offset, found.attempt
+        );
+        if found.base_offset != next {
+            return Err(format!("{at}: offset {next} was expected"));
+        }
+        let attempt = self.attempts.get(found.attempt as usize);
+        let attempt = attempt.ok_or_else(|| format!("{at} was never made"))?;
+        if attempt.generation != generation {
+            return Err(format!("{at} belongs to another log"));
+        }
+        if !is_same(&attempt.payload, found.bytes) {
+            return Err(format!("{at} was changed"));
+        }
+        let expected = log
+            .entries
+            .iter()
+            .find(|entry| entry.base == found.base_offset);
+        match (attempt.fate, expected) {
+            (Fate::InFlight, None) => Ok(()),
+            (Fate::Appended, Some(entry)) if entry.attempt == found.attempt => {
+                if entry.epoch == found.leader_epoch {
+                    return Ok(());
+                }
+                Err(format!("{at} came back under epoch {}", found.leader_epoch))
+            }
+            (fate, entry) => Err(format!("{at} is {fate:?}, and known there is {entry:?}")),
+        }
+    }
+
+    /// Checks a part of a log that was read while it is in use.
+    pub fn check_read(&self, generation: u64, from: i64, bytes: &[u8]) -> Result<(), String> {
+        let (mut rest, mut next) = (bytes, None);
+        while !rest.is_empty() {
+            let (found, after) = take_batch(rest)?;
+            let expected = next.unwrap_or(found.base_offset);
+            if next.is_none() && !(found.base_offset <= from && from <= found.last_offset) {
+                return Err(format!("a read from {from} began at {}", found.base_offset));
+            }
+            self.check_batch(generation, &found, expected)?;
+            next = Some(found.last_offset + 1);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Compares a recovered log with the model; from then on the model is what was found.
+    pub fn settle(&mut self, generation: u64, bytes: &[u8], end: i64) -> Result<(), String> {
+        let log = self.log(generation);
+        let (name, log_start) = (log.identity.folder(), log.log_start);
+        let (mut rest, mut next, mut entries) = (bytes, log_start, Vec::new());
+        while !rest.is_empty() {
+            let (found, after) = take_batch(rest)?;
+            self.check_batch(generation, &found, next)?;
+            entries.push(Entry {
+                attempt: found.attempt,
+                base: found.base_offset,
+                last: found.last_offset,
+                epoch: found.leader_epoch,
+            });
+            next = found.last_offset + 1;
+            rest = after;
+        }
+        if next != end {
+            return Err(format!(
+                "{name} serves up to {next} but says it ends at {end}"
+            ));
+        }
+        let floor = log.floor(self.power_lost);
+        if end < floor && log.state != LogState::Damaged {
+            return Err(format!(
+                "{name} ends at {end}, but {floor} was durable (appended {}, power lost: {})",
+                log.end(),
+                self.power_lost
+            ));
+        }
+        let there: BTreeSet<u64> = entries.iter().map(|entry| entry.attempt).collect();
+        for (attempt, known) in self.attempts.iter_mut().enumerate() {
+            if known.generation == generation && known.fate != Fate::Refused {
+                let found = there.contains(&(attempt as u64));
+                known.fate = if found { Fate::Appended } else { Fate::Gone };
+            }
+        }
+        let log = self.log_mut(generation);
+        log.entries = entries;
+        log.claimed = end;
+        log.stable = end;
+        log.truncating = None;
+        log.appending = 0;
+        log.reserved = false;
+        Ok(())
+    }
+
+    /// The log is gone for good, with all that was in it.
+    pub fn deleted(&mut self, generation: u64) {
+        self.log_mut(generation).state = LogState::Deleted;
+        for attempt in &mut self.attempts {
+            if attempt.generation == generation {
+                attempt.fate = Fate::Gone;
+            }
+        }
+    }
+}

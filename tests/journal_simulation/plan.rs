@@ -1,0 +1,123 @@
+//! What a seed stands for: the disk, the settings, how many lives, and what goes wrong in them.
+
+use coreline::base::limits::{KIB, MIB};
+use coreline::base::random::Random;
+use coreline::log::seeded::SeededBug;
+
+/// What a simulation dwells on; everything else happens too, but less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// A bit of everything.
+    Mixed,
+    /// Many logs that get little: their bytes are copied forward in the ring.
+    Quiet,
+    /// More than the ring takes: appends wait.
+    FullRing,
+    /// Another tenant fills the disk.
+    FullDisk,
+    /// `write.caching` logs beside durable ones.
+    WriteCaching,
+    /// Writes and flushes that fail.
+    Failures,
+    /// Topics come and go.
+    Deletions,
+    /// Small segments: logs roll all the time.
+    Rolls,
+    /// Crashes during recovery, several times in a row.
+    Recovery,
+    /// Bit flips and zeroed blocks.
+    Damage,
+}
+
+/// Seed n has the theme n modulo their number.
+pub const THEMES: [Theme; 10] = [
+    Theme::Mixed,
+    Theme::Quiet,
+    Theme::FullRing,
+    Theme::FullDisk,
+    Theme::WriteCaching,
+    Theme::Failures,
+    Theme::Deletions,
+    Theme::Rolls,
+    Theme::Recovery,
+    Theme::Damage,
+];
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    pub theme: Theme,
+    pub disk_bytes: u64,
+    pub journal_bytes: u64,
+    pub cache_bytes: usize,
+    pub segment_bytes: u64,
+    pub logs_max: usize,
+    pub clients: usize,
+    /// Operations of each client in each life.
+    pub operations: usize,
+    pub lives: u32,
+    /// Most shards of a life.
+    pub shards_max: u64,
+    /// Largest of the ordinary values; one in `large_one_in` is up to `large_bytes`.
+    pub value_bytes: u64,
+    pub large_bytes: u64,
+    pub large_one_in: u64,
+    pub bug: Option<SeededBug>,
+}
+
+impl Plan {
+    pub fn new(seed: u64) -> Self {
+        let theme = THEMES[(seed % THEMES.len() as u64) as usize];
+        let mut random = Random::new(seed ^ 0x706c_616e);
+        let rings = 2 + random.below(3);
+        let mut plan = Self {
+            seed,
+            theme,
+            disk_bytes: (128 + random.below(4) * 64) * MIB as u64,
+            journal_bytes: rings * 3 * MIB as u64,
+            cache_bytes: (32 + random.below(8) as usize) * MIB,
+            segment_bytes: (256 << random.below(4)) * KIB as u64,
+            logs_max: 2 + random.below(12) as usize,
+            clients: 2 + random.below(8) as usize,
+            operations: 15 + random.below(25) as usize,
+            lives: 3 + random.below(3) as u32,
+            shards_max: 3,
+            value_bytes: 1 << (6 + random.below(9)),
+            large_bytes: 600 * KIB as u64,
+            large_one_in: 25,
+            bug: None,
+        };
+        // A batch larger than a segment is refused.
+        plan.large_bytes = plan.large_bytes.min(plan.segment_bytes - KIB as u64);
+        match theme {
+            Theme::Quiet => {
+                plan.logs_max = 40 + random.below(40) as usize;
+                plan.value_bytes = 600;
+                plan.operations = 60;
+                plan.large_one_in = 12;
+                if random.chance(1, 2) {
+                    // More partial blocks than may be copied forward.
+                    plan.shards_max = 1;
+                    plan.journal_bytes = 2 * MIB as u64;
+                    plan.logs_max = 90;
+                    plan.value_bytes = 4_000;
+                }
+            }
+            Theme::FullRing => {
+                plan.large_one_in = 4;
+                plan.operations = 30;
+                plan.journal_bytes = 6 * MIB as u64;
+                plan.segment_bytes = 4 * MIB as u64;
+            }
+            Theme::FullDisk => plan.disk_bytes = 96 * MIB as u64,
+            Theme::Recovery => plan.lives = 8,
+            Theme::Rolls => {
+                plan.segment_bytes = 64 * KIB as u64;
+                plan.large_bytes = 60 * KIB as u64;
+                plan.large_one_in = 6;
+            }
+            _ => {}
+        }
+        plan
+    }
+}

@@ -1,0 +1,79 @@
+//! Proof that the model sees: each deliberate fault of JOURNAL §8, switched on in the code under
+//! test, is caught within the dose. A seed that catches it is tried first, so that the proof is
+//! quick; when a change of the simulation makes it miss, the whole dose is searched.
+
+use coreline::log::seeded::SeededBug;
+
+use crate::plan::Plan;
+use crate::seeds;
+use crate::world::simulate;
+
+fn catch(bug: SeededBug, seed: u64) -> Option<String> {
+    let plan = Plan {
+        bug: Some(bug),
+        ..Plan::new(seed)
+    };
+    simulate(&plan).err()
+}
+
+fn must_be_caught(bug: SeededBug, known: u64) {
+    for seed in std::iter::once(known).chain(0..seeds()) {
+        if let Some(what) = catch(bug, seed) {
+            println!("{bug:?} is caught by seed {seed}: {what}");
+            return;
+        }
+    }
+    panic!("{bug:?} passes {} seeds unnoticed", seeds());
+}
+
+#[test]
+fn seeded_ack_before_flush() {
+    must_be_caught(SeededBug::AckBeforeFlush, 0);
+}
+
+#[test]
+fn seeded_stale_incarnation_accepted() {
+    must_be_caught(SeededBug::StaleIncarnationAccepted, 2);
+}
+
+#[test]
+fn seeded_recycled_segment() {
+    must_be_caught(SeededBug::RecycledSegment, 0);
+}
+
+#[test]
+fn seeded_file_reused_before_directory_sync() {
+    must_be_caught(SeededBug::FileReusedBeforeDirectorySync, 32);
+}
+
+#[test]
+fn seeded_duplicate_answered_early() {
+    must_be_caught(SeededBug::DuplicateAnsweredEarly, 0);
+}
+
+#[test]
+fn seeded_torn_tail_kept() {
+    must_be_caught(SeededBug::TornTailKept, 7);
+}
+
+#[test]
+fn seeded_damage_cut_as_tear() {
+    must_be_caught(SeededBug::DamageCutAsTear, 3);
+}
+
+#[test]
+fn seeded_late_write_after_recovery() {
+    must_be_caught(SeededBug::LateWriteAfterRecovery, 4);
+}
+
+/// `CORELINE_SIM_BUG=4 CORELINE_SIM_SEED=2 cargo test … search_for_a_seed -- --ignored --nocapture`
+/// tries every tenth seed from there, all of one theme, on bug number 4 of the list.
+#[test]
+#[ignore = "a tool: finds the seed that a proof tries first"]
+fn search_for_a_seed() {
+    let bug = SeededBug::ALL[crate::number("CORELINE_SIM_BUG").unwrap_or(0) as usize];
+    let first = crate::number("CORELINE_SIM_SEED").unwrap_or(0);
+    let mut tried = (first..seeds()).step_by(crate::plan::THEMES.len());
+    let found = tried.find_map(|seed| Some(seed).zip(catch(bug, seed)));
+    println!("{bug:?}: {found:?}");
+}
