@@ -8,6 +8,7 @@
 //! | Folder | What it is |
 //! |---|---|
 //! | `executor/` | tasks, run queues by class, timers; knows nothing of rings or files |
+//! | `glommio/` | glommio's executor in its place (feature `glommio`) |
 //! | [`driver`] | what stands behind the executor, as a trait |
 //! | [`uring`] | the driver over io_uring |
 //! | [`sync`], [`reply`], [`inbox`](fn@inbox) | signals here, answers and messages across |
@@ -30,18 +31,25 @@ pub mod sync;
 pub mod task;
 pub mod uring;
 mod atomic_waker;
+// Our executor, or glommio's under the same name. The simulation runs ours.
+#[cfg(not(all(feature = "glommio", not(any(test, feature = "sim")))))]
 mod executor;
+#[cfg(all(feature = "glommio", not(any(test, feature = "sim"))))]
+mod glommio;
+#[cfg(all(feature = "glommio", not(any(test, feature = "sim"))))]
+use self::glommio::{self as executor};
 mod pool;
 mod runtime;
+mod socket;
+mod system;
 mod transfer;
 
 pub use buffer::AlignedBuffer;
-pub use executor::{Leftovers, PanicPolicy};
 pub use file::{Durability, File, OpenOptions};
 pub use inbox::{Inbox, InboxSender, inbox};
 pub use net::{TcpListener, TcpStream};
 pub use reply::{ReplyReceiver, ReplySender, reply_slot};
-pub use runtime::{Runtime, RuntimeOptions};
+pub use runtime::{Leftovers, PanicPolicy, Runtime, RuntimeOptions};
 pub use task::{
     JoinHandle, TaskClass, TaskPanic, TurnBudget, now, run_on_pool, sleep, sleep_until, spawn,
     spawn_guarded, wall_clock, with_deadline, yield_now,

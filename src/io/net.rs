@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::driver::{Completion, Driver, Operation};
+use super::driver::{Completion, Operation};
 use super::executor::{self, Core, OpenHandle};
 use super::wrong_completion;
 
@@ -30,17 +30,18 @@ impl Socket {
         executor::current().submit(operation, keep).await
     }
 
-    fn control<T>(&self, act: impl FnOnce(&mut dyn Driver) -> io::Result<T>) -> io::Result<T> {
-        match self.open.core() {
-            Some(core) => core.with_driver(act),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
+    /// The runtime that it belongs to, unless that has ended.
+    fn core(&self) -> io::Result<Rc<Core>> {
+        let core = self.open.core();
+        core.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     fn shutdown(&self, how: Shutdown) {
         let handle = self.open.handle();
         // An error says that the connection is gone already.
-        let _ = self.control(|driver| driver.shutdown_socket(handle, how));
+        let _ = self
+            .core()
+            .and_then(|core| core.shutdown_socket(handle, how));
     }
 }
 
@@ -64,7 +65,7 @@ impl TcpListener {
     /// first with a bind that does not share.
     pub fn bind(address: SocketAddr, backlog: u32) -> io::Result<Self> {
         let core = executor::current();
-        let (handle, address) = core.with_driver(|driver| driver.listen(address, backlog))?;
+        let (handle, address) = core.listen(address, backlog)?;
         Ok(Self {
             socket: Socket::new(&core, handle),
             address,
@@ -157,7 +158,7 @@ impl TcpStream {
     /// `None` leaves the system's choice.
     pub fn set_buffer_sizes(&self, send: Option<usize>, receive: Option<usize>) -> io::Result<()> {
         let handle = self.socket.open.handle();
-        self.socket
-            .control(|driver| driver.set_buffer_sizes(handle, send, receive))
+        let core = self.socket.core()?;
+        core.set_buffer_sizes(handle, send, receive)
     }
 }

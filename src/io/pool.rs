@@ -35,6 +35,14 @@ pub(super) fn remember_allowed_cpus() {
     ALLOWED_CPUS.get_or_init(|| sched_getaffinity(Pid::from_raw(0)).ok());
 }
 
+/// Lets the calling thread run wherever this process may.
+pub(super) fn leave_shard_cpu() {
+    if let Some(Some(cpus)) = ALLOWED_CPUS.get() {
+        // Without it the thread is merely slower.
+        let _ = sched_setaffinity(Pid::from_raw(0), cpus);
+    }
+}
+
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Jobs catch their panics and run outside the lock, so the state is whole.
@@ -42,10 +50,7 @@ impl Pool {
     }
 
     fn run(&self) {
-        if let Some(Some(cpus)) = ALLOWED_CPUS.get() {
-            // Without it the pool is merely slower.
-            let _ = sched_setaffinity(Pid::from_raw(0), cpus);
-        }
+        leave_shard_cpu();
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {

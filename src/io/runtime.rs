@@ -4,9 +4,34 @@ use std::future::Future;
 use std::io;
 use std::rc::Rc;
 
+#[cfg(any(test, feature = "sim"))]
 use super::driver::{Driver, Wait};
-use super::executor::{Core, Leftovers, PanicPolicy};
-use super::uring::{RingOptions, UringDriver};
+use super::executor::Core;
+use super::uring::RingOptions;
+
+/// What becomes of the process when a task panics that is not guarded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PanicPolicy {
+    /// The process ends at once: no drain, no write-back, no clean-shutdown file. The task may
+    /// have left a log, a partition or the journal half changed, and only recovery may touch that.
+    #[default]
+    EndProcess,
+    /// The panic leaves `block_on` (tests).
+    Unwind,
+}
+
+/// What was left when a runtime ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Tasks that had not ended; they were dropped.
+    pub tasks: usize,
+    /// Timers that were still set after the tasks were dropped: leaked, should be 0.
+    pub timers: usize,
+    /// Operations that never completed: their buffers were leaked, should be 0.
+    pub operations: usize,
+    /// Files and sockets still open after the tasks were dropped: held from outside, or leaked.
+    pub handles: usize,
+}
 
 /// How a runtime is started.
 #[derive(Debug, Default)]
@@ -40,6 +65,18 @@ pub struct Runtime {
     core: Option<Rc<Core>>,
 }
 
+/// Our executor over a ring, or glommio's (see the features in `Cargo.toml`).
+#[cfg(not(all(feature = "glommio", not(any(test, feature = "sim")))))]
+fn start_core(options: RuntimeOptions) -> io::Result<Rc<Core>> {
+    let driver = super::uring::UringDriver::new(options.ring)?;
+    Ok(Core::new(Box::new(driver), options.panics))
+}
+
+#[cfg(all(feature = "glommio", not(any(test, feature = "sim"))))]
+fn start_core(options: RuntimeOptions) -> io::Result<Rc<Core>> {
+    Core::start(&options)
+}
+
 impl Runtime {
     /// Starts a runtime over a ring of its own, on the calling thread. The error says what the
     /// kernel refused; [`super::startup`] explains it better.
@@ -53,11 +90,13 @@ impl Runtime {
                 options.name
             )));
         }
-        let driver = UringDriver::new(options.ring)?;
-        Ok(Self::with_driver(options.panics, Box::new(driver)))
+        Ok(Self {
+            core: Some(start_core(options)?),
+        })
     }
 
     /// A runtime over a driver of the caller's choice (the simulation).
+    #[cfg(any(test, feature = "sim"))]
     #[must_use]
     pub fn with_driver(panics: PanicPolicy, driver: Box<dyn Driver>) -> Self {
         Self {
@@ -80,6 +119,7 @@ impl Runtime {
 
     /// One turn of the executor, for whoever steps several runtimes on one thread: runs what is
     /// runnable, then the driver with at most this wait. Answers whether tasks are runnable.
+    #[cfg(any(test, feature = "sim"))]
     pub fn turn(&mut self, wait: Wait) -> bool {
         self.core().turn(wait)
     }

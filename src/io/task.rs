@@ -216,11 +216,11 @@ struct Yield {
 impl Future for Yield {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if std::mem::replace(&mut self.yielded, true) {
             return Poll::Ready(());
         }
-        executor::current().yield_running();
+        executor::current().yield_running(context);
         Poll::Pending
     }
 }

@@ -72,6 +72,8 @@ impl<T> Transfer<T> {
         }
     }
 
+    /// Asked by our executor before it sleeps.
+    #[cfg_attr(feature = "glommio", allow(dead_code))]
     pub(super) fn is_empty(&self) -> bool {
         self.head.load(Ordering::SeqCst).is_null()
     }

@@ -22,6 +22,8 @@ mod timer;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::io;
+use std::net::{Shutdown, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,7 +36,8 @@ pub(super) use current::get as current;
 pub(super) use operation::{Keep, OpenHandle, OperationFuture};
 pub(super) use task::LocalWaker;
 
-use super::driver::{Completion, Driver, Operation, OperationId, Wait, panic_reason};
+use super::driver::{Completion, Driver, Handle, Operation, OperationId, Wait, panic_reason};
+use super::runtime::{Leftovers, PanicPolicy};
 use super::task::TaskClass;
 use crate::base::time::{MonotonicNs, TimestampMs};
 use remote::Remote;
@@ -46,17 +49,6 @@ use timer::{TimerKey, TimerWheel};
 pub const REAP_INTERVAL: Duration = Duration::from_micros(500);
 /// And at least after so many polls, which bounds a turn where the clock stands still.
 pub const POLLS_PER_TURN_MAX: usize = 1_024;
-
-/// What becomes of the process when a task panics that is not guarded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PanicPolicy {
-    /// The process ends at once: no drain, no write-back, no clean-shutdown file. The task may
-    /// have left a log, a partition or the journal half changed, and only recovery may touch that.
-    #[default]
-    EndProcess,
-    /// The panic leaves `block_on` (tests).
-    Unwind,
-}
 
 /// The state of one executor. Always behind an `Rc`; a runtime owns it.
 pub(super) struct Core {
@@ -81,19 +73,6 @@ pub(super) struct Core {
 }
 
 use operation::OperationTable;
-
-/// What was left when a runtime ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers {
-    /// Tasks that had not ended; they were dropped.
-    pub tasks: usize,
-    /// Timers that were still set after the tasks were dropped: leaked, should be 0.
-    pub timers: usize,
-    /// Operations that never completed: their buffers were leaked, should be 0.
-    pub operations: usize,
-    /// Files and sockets still open after the tasks were dropped: held from outside, or leaked.
-    pub handles: usize,
-}
 
 impl Core {
     pub(super) fn new(driver: Box<dyn Driver>, panics: PanicPolicy) -> Rc<Self> {
@@ -147,8 +126,27 @@ impl Core {
         own.will_wake(waker).then_some(*key)
     }
 
-    pub(super) fn with_driver<T>(&self, act: impl FnOnce(&mut dyn Driver) -> T) -> T {
-        act(self.driver.borrow_mut().as_mut())
+    pub(super) fn listen(
+        &self,
+        address: SocketAddr,
+        backlog: u32,
+    ) -> io::Result<(Handle, SocketAddr)> {
+        self.driver.borrow_mut().listen(address, backlog)
+    }
+
+    pub(super) fn shutdown_socket(&self, socket: Handle, how: Shutdown) -> io::Result<()> {
+        self.driver.borrow_mut().shutdown_socket(socket, how)
+    }
+
+    pub(super) fn set_buffer_sizes(
+        &self,
+        socket: Handle,
+        send: Option<usize>,
+        receive: Option<usize>,
+    ) -> io::Result<()> {
+        self.driver
+            .borrow_mut()
+            .set_buffer_sizes(socket, send, receive)
     }
 
     pub(super) fn submit(self: &Rc<Self>, operation: Operation, keep: Keep) -> OperationFuture {
@@ -170,8 +168,9 @@ impl Core {
         }
     }
 
-    /// The running task wants its next turn only after completions were looked at.
-    pub(super) fn yield_running(&self) {
+    /// The running task, which `_context` belongs to, wants its next turn only after completions
+    /// were looked at.
+    pub(super) fn yield_running(&self, _context: &Context<'_>) {
         self.yielding.set(true);
     }
 
@@ -204,6 +203,7 @@ impl Core {
 
     /// One turn without a root future, for whoever steps several executors on one thread. Waits at
     /// most as `wait` says; answers whether tasks are runnable.
+    #[cfg(any(test, feature = "sim"))]
     pub(super) fn turn(self: &Rc<Self>, wait: Wait) -> bool {
         let _entered = current::Entered::new(self);
         self.run_tasks::<Pin<&mut std::future::Ready<()>>>(&mut None);

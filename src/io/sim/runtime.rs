@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::base::random::Random;
-use crate::io::executor::PanicPolicy;
+use crate::io::runtime::PanicPolicy;
 use crate::io::runtime::Runtime;
 
 use super::disk::SimDisk;

@@ -1,18 +1,15 @@
 //! What the ring does not do: names on disk, opening, sizes. Run on the pool, or at once where the
 //! call cannot block.
 
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::{Path, PathBuf};
-
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 
 use super::handles::HandleTable;
 use super::in_flight::Prepared;
-use crate::io::directory::{DirectoryEntry, Metadata, Space};
 use crate::io::driver::{Completion, DirectoryOperation, Opened, Operation, Work, run_catching};
 use crate::io::file::OpenOptions;
+use crate::io::system;
 
 /// Work for a pool thread.
 pub(super) enum Blocking {
@@ -37,35 +34,26 @@ pub(super) fn prepare(operation: Operation, handles: &HandleTable) -> Prepared {
         Operation::Directory(operation) => Prepared::Pool(Blocking::Directory(operation)),
         Operation::Work(work) => Prepared::Pool(Blocking::Work(work)),
         Operation::Length { file } => {
-            let length = nix::sys::stat::fstat(handles.borrow(file));
-            let length = length.map(|stat| u64::try_from(stat.st_size).unwrap_or(0));
-            Prepared::Done(Completion::Length(length.map_err(io::Error::from)))
+            Prepared::Done(Completion::Length(system::length(handles.borrow(file))))
         }
         Operation::TryLock { file } => {
-            Prepared::Done(Completion::Done(try_lock(handles.borrow(file))))
+            Prepared::Done(Completion::Done(system::try_lock(handles.borrow(file))))
         }
         _ => unreachable!("goes through the ring"),
-    }
-}
-
-fn try_lock(file: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: flock takes a descriptor, which is open while it is borrowed, and no memory. (The
-    // `nix` wrapper owns the descriptor and gives the lock up with it.)
-    let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 
 impl Blocking {
     pub(super) fn run(self) -> Outcome {
         let completion = match self {
-            Self::Open(path, options) => return Outcome::Opened(open(&path, options)),
-            Self::Truncate(descriptor, len) => Completion::Done(truncate(descriptor, len)),
+            Self::Open(path, options) => return Outcome::Opened(system::open(&path, options)),
+            Self::Truncate(descriptor, len) => {
+                // SAFETY: the executor keeps the handle open until this operation has completed.
+                let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+                Completion::Done(system::truncate(file, len))
+            }
             Self::Work(work) => Completion::Worked(run_catching(work)),
-            Self::Directory(operation) => run_directory(operation),
+            Self::Directory(operation) => system::run_directory(operation),
         };
         Outcome::Completed(completion)
     }
@@ -81,88 +69,4 @@ impl Outcome {
             })),
         }
     }
-}
-
-fn open(path: &Path, options: OpenOptions) -> io::Result<(OwnedFd, bool)> {
-    let mut open = fs::OpenOptions::new();
-    open.read(true).write(options.write);
-    if options.write {
-        open.create(options.create)
-            .create_new(options.create_new)
-            .truncate(options.truncate);
-    }
-    let file = OwnedFd::from(open.open(path)?);
-    // Asked for after the open: where the file system has none, an open with O_DIRECT fails but
-    // may have created the file.
-    let direct = options.direct && set_direct(&file).is_ok();
-    Ok((file, direct))
-}
-
-fn set_direct(file: &OwnedFd) -> io::Result<()> {
-    let flags = fcntl(file.as_fd(), FcntlArg::F_GETFL)?;
-    let flags = OFlag::from_bits_retain(flags) | OFlag::O_DIRECT;
-    fcntl(file.as_fd(), FcntlArg::F_SETFL(flags))?;
-    Ok(())
-}
-
-fn truncate(descriptor: RawFd, len: u64) -> io::Result<()> {
-    // SAFETY: the executor keeps the handle open until this operation has completed.
-    let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    let len = i64::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
-    Ok(nix::unistd::ftruncate(file, len)?)
-}
-
-fn run_directory(operation: DirectoryOperation) -> Completion {
-    let result = match operation {
-        DirectoryOperation::List(path) => return Completion::Listed(list(&path)),
-        DirectoryOperation::Metadata(path) => return Completion::Described(describe(&path)),
-        DirectoryOperation::Space(path) => return Completion::Room(space(&path)),
-        DirectoryOperation::Create(path) => fs::create_dir(path),
-        DirectoryOperation::CreateAll(path) => fs::create_dir_all(path),
-        DirectoryOperation::Rename { from, to } => fs::rename(from, to),
-        DirectoryOperation::RemoveFile(path) => fs::remove_file(path),
-        DirectoryOperation::RemoveAll(path) => fs::remove_dir_all(path),
-        DirectoryOperation::Sync(path) => fs::File::open(path).and_then(|file| file.sync_all()),
-        DirectoryOperation::SyncFilesystem(path) => fs::File::open(path)
-            .and_then(|file| nix::unistd::syncfs(file.as_fd()).map_err(io::Error::from)),
-    };
-    Completion::Done(result)
-}
-
-fn list(path: &Path) -> io::Result<Vec<DirectoryEntry>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else {
-            continue;
-        };
-        // What vanished between the listing and the look is left out.
-        let Ok(kind) = entry.file_type() else {
-            continue;
-        };
-        let is_directory = if kind.is_symlink() {
-            fs::metadata(entry.path()).is_ok_and(|target| target.is_dir())
-        } else {
-            kind.is_dir()
-        };
-        entries.push(DirectoryEntry { name, is_directory });
-    }
-    entries.sort_by(|left, right| left.name.cmp(&right.name));
-    Ok(entries)
-}
-
-fn describe(path: &Path) -> io::Result<Metadata> {
-    let metadata = fs::metadata(path)?;
-    Ok(Metadata {
-        len: metadata.len(),
-        is_directory: metadata.is_dir(),
-    })
-}
-
-fn space(path: &Path) -> io::Result<Space> {
-    let room = nix::sys::statvfs::statvfs(path)?;
-    Ok(Space {
-        total_bytes: room.blocks() * room.fragment_size(),
-        available_bytes: room.blocks_available() * room.fragment_size(),
-    })
 }

@@ -1,14 +1,12 @@
-//! Open descriptors by handle, and the plain socket calls that never block.
+//! Open descriptors by handle.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use nix::sys::socket::{
-    self, AddressFamily, Backlog, SockFlag, SockProtocol, SockType, SockaddrStorage, sockopt,
-};
-
 use crate::io::driver::Handle;
+use crate::io::socket;
+pub(super) use crate::io::socket::{peer_address, set_no_delay, tcp_socket};
 
 struct Entry {
     descriptor: OwnedFd,
@@ -83,27 +81,12 @@ impl HandleTable {
         address: SocketAddr,
         backlog: u32,
     ) -> io::Result<(Handle, SocketAddr)> {
-        let listener = tcp_socket(address)?;
-        socket::setsockopt(&listener, sockopt::ReuseAddr, &true)?;
-        socket::setsockopt(&listener, sockopt::ReusePort, &true)?;
-        // Inherited by every accepted connection.
-        socket::setsockopt(&listener, sockopt::TcpNoDelay, &true)?;
-        socket::bind(listener.as_raw_fd(), &SockaddrStorage::from(address))?;
-        let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
-        socket::listen(&listener, Backlog::new(backlog).unwrap_or(Backlog::MAXCONN))?;
-        let name = socket::getsockname::<SockaddrStorage>(listener.as_raw_fd())?;
-        let address = socket_address(&name)
-            .ok_or_else(|| io::Error::other("the socket has no internet address"))?;
+        let (listener, address) = socket::listen(address, backlog)?;
         Ok((self.insert(listener, false), address))
     }
 
     pub(super) fn shutdown(&mut self, handle: Handle, how: Shutdown) -> io::Result<()> {
-        let how = match how {
-            Shutdown::Read => socket::Shutdown::Read,
-            Shutdown::Write => socket::Shutdown::Write,
-            Shutdown::Both => socket::Shutdown::Both,
-        };
-        Ok(socket::shutdown(self.raw(handle), how)?)
+        socket::shutdown(self.borrow(handle), how)
     }
 
     pub(super) fn set_buffer_sizes(
@@ -112,46 +95,6 @@ impl HandleTable {
         send: Option<usize>,
         receive: Option<usize>,
     ) -> io::Result<()> {
-        let descriptor = self.borrow(handle);
-        if let Some(bytes) = send {
-            socket::setsockopt(&descriptor, sockopt::SndBuf, &bytes)?;
-        }
-        if let Some(bytes) = receive {
-            socket::setsockopt(&descriptor, sockopt::RcvBuf, &bytes)?;
-        }
-        Ok(())
+        socket::set_buffer_sizes(self.borrow(handle), send, receive)
     }
-}
-
-/// A new TCP socket for addresses of this family.
-pub(super) fn tcp_socket(address: SocketAddr) -> io::Result<OwnedFd> {
-    let family = match address {
-        SocketAddr::V4(_) => AddressFamily::Inet,
-        SocketAddr::V6(_) => AddressFamily::Inet6,
-    };
-    let kind = SockType::Stream;
-    Ok(socket::socket(
-        family,
-        kind,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::Tcp,
-    )?)
-}
-
-/// The peer of a connection; `None` when it is gone already.
-pub(super) fn peer_address(connection: &OwnedFd) -> Option<SocketAddr> {
-    let name = socket::getpeername::<SockaddrStorage>(connection.as_raw_fd()).ok()?;
-    socket_address(&name)
-}
-
-fn socket_address(name: &SockaddrStorage) -> Option<SocketAddr> {
-    if let Some(address) = name.as_sockaddr_in() {
-        return Some(SocketAddr::V4((*address).into()));
-    }
-    name.as_sockaddr_in6()
-        .map(|address| SocketAddr::V6((*address).into()))
-}
-
-pub(super) fn set_no_delay(connection: &OwnedFd) -> io::Result<()> {
-    Ok(socket::setsockopt(connection, sockopt::TcpNoDelay, &true)?)
 }
