@@ -12,7 +12,7 @@
 //! | a panic in a task kills the executor | [`tasks`]: caught before glommio sees it |
 //! | an accepted connection is `Copy` and never closes | bound to its owner at once ([`net`]) |
 //! | a connection cannot be split | both directions poll it through a `RefCell` |
-//! | a write eats its buffer when it fails; writes and reads are short | [`file`]: we keep our own |
+//! | a write that fails eats its buffer; reads and writes are short | our own is kept ([`file`]) |
 //! | opening looks the path up again and panics when it is gone | opened by descriptor ([`file`]) |
 //! | a timer polled twice is set twice | [`timer`] sets it anew |
 //! | no syncfs, no fsync, no fallocate of a range, one blocking thread on our CPU | our own pool |
