@@ -1,9 +1,10 @@
 //! Gate G6: allocations of one produce request, from its bytes to its answer, and that they do not
-//! grow with its records.
+//! grow with its records. And that a client that merely announces a large frame gets little.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use coreline::base::ids::PartitionIndex;
 use coreline::wire::messages::produce::{
@@ -19,6 +20,12 @@ struct Counting;
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Bytes allocated and not freed, by the whole process.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+fn live(change: i64) {
+    LIVE.fetch_add(change, Ordering::Relaxed);
+}
 
 fn note(bytes: usize) {
     if COUNTS.load(Ordering::Relaxed) {
@@ -31,17 +38,20 @@ fn note(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
+        live(layout.size() as i64);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        live(-(layout.size() as i64));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         note(bytes);
+        live(bytes as i64 - layout.size() as i64);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(memory, layout, bytes) }
     }
@@ -94,6 +104,57 @@ fn per_request(harness: &Harness, records: usize) -> (f64, f64) {
     (mean(&COUNT), mean(&BYTES))
 }
 
+const KIB: i64 = 1024;
+
+/// What the broker holds once it has come to rest.
+fn settled() -> i64 {
+    let mut before = LIVE.load(Ordering::SeqCst);
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = LIVE.load(Ordering::SeqCst);
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}
+
+/// Clients that announce 90 MiB and send little of it.
+fn claims_reserve_little(harness: &Harness) {
+    const CLIENTS: i64 = 100;
+    let start = settled();
+    let mut head = (90i32 << 20).to_be_bytes().to_vec();
+    head.extend([0, 0, 0, 9, 0, 0, 0, 1, 0, 0]);
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| harness.connect()).collect();
+    for client in &mut clients {
+        client.stream.write_all(&head).unwrap();
+    }
+    let announced = settled() - start;
+    println!(
+        "{} KiB a client that announced 90 MiB",
+        announced / CLIENTS / KIB
+    );
+    assert!(
+        announced > 0 && announced <= CLIENTS * 80 * KIB,
+        "{announced}"
+    );
+    for client in &mut clients {
+        client.stream.write_all(&[0; 80 * 1024]).unwrap();
+    }
+    let partial = settled() - start;
+    println!(
+        "{} KiB a client that sent 80 KiB of them",
+        partial / CLIENTS / KIB
+    );
+    assert!(partial <= CLIENTS * (1024 + 16) * KIB, "{partial}");
+    drop(clients);
+    let after = settled() - start;
+    assert!(
+        after <= CLIENTS * 2 * KIB,
+        "{after} bytes stay after the clients are gone"
+    );
+}
+
 #[test]
 fn a_produce_allocates_little_and_no_more_for_more_records() {
     let mut harness = Harness::start(HarnessOptions::default());
@@ -114,4 +175,5 @@ fn a_produce_allocates_little_and_no_more_for_more_records() {
     println!("allocations a produce: {many:.2} ({many_bytes:.0} bytes) with 500 records");
     assert!(few <= ALLOCATIONS_MAX as f64, "{few}");
     assert!(many <= few + 2.0, "{many} against {few}");
+    claims_reserve_little(&harness);
 }

@@ -444,7 +444,7 @@ fn half_sent_frames_block_nobody() {
 }
 
 #[test]
-fn topics_and_their_ids_survive_a_restart_with_other_shards() {
+fn topics_and_records_survive_a_restart_with_other_shards() {
     let (mut harness, mut client) = two_shards();
     let topic_id = harness.create_topic("kept", 3);
     let mut request = produce("", -1, &[(0, 1), (2, 1)]);
@@ -455,4 +455,14 @@ fn topics_and_their_ids_survive_a_restart_with_other_shards() {
     let mut client = harness.connect();
     let response: ProduceResponse = client.ask(&request, 13);
     assert_eq!(errors_of(&response), [ErrorCode::NONE; 2]);
+    let bases = response.responses[0].partition_responses.iter();
+    let bases: Vec<_> = bases.map(|partition| partition.base_offset.0).collect();
+    assert_eq!(bases, [1, 1], "the first ones are still there");
+    let mut request = fetch("", &[(0, 0), (2, 0)]);
+    request.topics[0].topic_id = topic_id;
+    let response: FetchResponse = client.ask(&request, 18);
+    assert!(
+        answers(&response).iter().all(|data| bytes_of(data) > 100),
+        "{response:?}"
+    );
 }
