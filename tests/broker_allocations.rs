@@ -139,7 +139,7 @@ fn claims_reserve_little(harness: &Harness) {
         "{announced}"
     );
     for client in &mut clients {
-        client.stream.write_all(&[0; 80 * 1024]).unwrap();
+        client.stream.write_all(&vec![0; 80 * 1024]).unwrap();
     }
     let partial = settled() - start;
     println!(
