@@ -138,6 +138,10 @@ impl Log {
 
     /// A note of the durable end for the closing cycle.
     pub(crate) fn durable_note(&self) -> Option<Entry> {
+        if self.is_truncating.get() {
+            // The ends are those from before the TRUNCATE, which stands in the queue already.
+            return None;
+        }
         let (segment_base, position) = self.ends.durable_place.get();
         let base = Offset(segment_base);
         let header = RecordHeader {

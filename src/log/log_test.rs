@@ -187,6 +187,11 @@ fn a_clean_stop_leaves_logs_at_rest() {
         .unwrap();
 }
 
+/// Opening failed although the folder is there.
+fn known_folder(error: &LogError) -> bool {
+    !matches!(error, LogError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
 type Acked = Rc<std::cell::RefCell<[i64; 2]>>;
 
 /// One life that ends in a crash; answers how many appends of each log were acknowledged, in all.
@@ -205,6 +210,7 @@ fn crashing_life(disk: &SimDisk, life: u8, acked: &Acked, seed: u64, write_cachi
             let known = logs.open_log(identity(topic), config.clone()).await;
             let log = match known {
                 Ok(log) => log,
+                Err(error) if known_folder(&error) => unreachable!("{error}"),
                 Err(_) => logs
                     .create_log(identity(topic), config.clone())
                     .await

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::Claim;
-use super::plan::{Completion, CyclePlan, PlanLimits, Taken};
+use super::plan::{Completion, CyclePlan, PlanLimits, PlannedRecord, Taken};
 use super::record::{LogId, RecordHeader, RecordKind};
 use super::ring::RingFile;
 use super::room::RingOrder;
@@ -66,13 +66,13 @@ pub(super) enum WriteMode {
 impl State {
     /// Decides how the planned cycle in `file` is written.
     pub(super) fn write_mode(&mut self, plan: &CyclePlan, file: usize) -> WriteMode {
+        // What changes a log's shape is on stable storage before its files change.
+        let is_plain = |record: &PlannedRecord| {
+            let kind = record.header.kind;
+            matches!(kind, RecordKind::Data | RecordKind::Extent) && record.log.allows_plain_cycle()
+        };
         let may_be_plain = !self.is_forced && !plan.records.is_empty();
-        if may_be_plain
-            && plan
-                .records
-                .iter()
-                .all(|record| record.log.allows_plain_cycle())
-        {
+        if may_be_plain && plan.records.iter().all(is_plain) {
             if !self.unflushed_files.contains(&file) {
                 self.unflushed_files.push(file);
             }

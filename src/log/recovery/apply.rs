@@ -188,7 +188,7 @@ impl LogRecovery<'_> {
         if let Some(start) = self.plan.reset_to {
             return self.empty(start, &listing.names).await;
         }
-        for (base, size) in &listing.segments {
+        for base in listing.segments.keys() {
             let path = segment_path(self.folder, Offset(*base), LogFileKind::Log);
             if *base < self.plan.watermark.0 {
                 continue;
@@ -203,20 +203,18 @@ impl LogRecovery<'_> {
                 }
                 _ => self.plan.end_in(*base).max(self.floor_of(*base)),
             };
-            if *size != end {
-                let file = open_locked(&path).await?;
+            // Under the lock: a dead process's write may land until it is free, also in a file
+            // that no record names.
+            let file = open_locked(&path).await?;
+            let size = file.len().await.map_err(|error| failed(&path, error))?;
+            if size != end {
                 file.truncate(end)
                     .await
                     .map_err(|error| failed(&path, error))?;
-                file.sync_all()
-                    .await
-                    .map_err(|error| failed(&path, error))?;
-            } else if self.plan.ranges.contains_key(base) {
-                let file = open_locked(&path).await?;
-                file.sync_all()
-                    .await
-                    .map_err(|error| failed(&path, error))?;
             }
+            file.sync_all()
+                .await
+                .map_err(|error| failed(&path, error))?;
         }
         let synced = io::directory::sync(self.folder).await;
         synced.map_err(|error| failed(self.folder, error))

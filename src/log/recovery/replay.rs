@@ -75,10 +75,12 @@ impl LogPlan {
         let place = (header.segment_base.0, header.position);
         let record_end = (place.0, place.1 + u64::from(header.length));
         match header.kind {
+            // A note of the durable end: no bytes.
+            RecordKind::Data if header.length == 0 => {}
             RecordKind::Data | RecordKind::Extent => {
                 self.clear_suspicion(record_end);
                 self.end = self.end.max(record_end);
-                if header.length > 0 && record_end > self.watermark {
+                if record_end > self.watermark {
                     let ranges = self.ranges.entry(place.0).or_default();
                     ranges.push(PlannedRange {
                         record: *record,
@@ -91,6 +93,7 @@ impl LogPlan {
             RecordKind::Truncate => {
                 self.cut(place);
                 self.durable_end = self.durable_end.min(header.end_after);
+                self.recovery_point = self.recovery_point.min(header.end_after);
                 return;
             }
             RecordKind::LogStart => self.log_start = self.log_start.max(header.end_after),
