@@ -69,12 +69,12 @@ settings! {
     "Connections that may arrive per second.";
     "max.connections": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections of this broker at a time.";
-    "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
+    "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, NotYet;
     "Connections of one address at a time.";
-    "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, Effective;
+    "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, NotYet;
     "Addresses with a limit of their own, each as `address:limit`.";
     "max.decompressed.message.bytes": Int => Some("2147483639"),
-        Between(1, 2147483639), ClusterWide, Effective;
+        Between(1, 2147483639), ClusterWide, NotYet;
     "Largest size of one batch after decompression.";
     "max.incremental.fetch.session.cache.slots": Int => Some("1000"),
         AtLeast(0), ReadOnly, Effective;
@@ -94,7 +94,7 @@ settings! {
     "num.replica.fetchers": Int => Some("1"), AtLeast(1), ClusterWide, NoMeaning;
     "Threads that fetch from each leader.";
     "producer.id.expiration.check.interval.ms": Int => Some("600000"),
-        AtLeast(1), ReadOnly, Effective, internal;
+        AtLeast(1), ReadOnly, NotYet, internal;
     "Pause between two sweeps for forgotten producers.";
     "producer.id.expiration.ms": Int => Some("86400000"), AtLeast(1), ClusterWide, Effective;
     "Time without a batch after which a partition forgets a producer.";
@@ -118,7 +118,7 @@ settings! {
     "Bytes of a whole answer to a follower.";
     "replica.fetch.wait.max.ms": Int => Some("500"), Any, ReadOnly, NoMeaning;
     "Time that a follower's fetch may wait.";
-    "replica.high.watermark.checkpoint.interval.ms": Long => Some("5000"), Any, ReadOnly, Effective;
+    "replica.high.watermark.checkpoint.interval.ms": Long => Some("5000"), Any, ReadOnly, NotYet;
     "Pause between writes of the high watermarks.";
     "replica.lag.time.max.ms": Long => Some("30000"), Any, ReadOnly, NoMeaning;
     "Time after which a follower that lags leaves the in-sync replicas.";

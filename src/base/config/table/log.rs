@@ -39,7 +39,7 @@ settings! {
     "log.cleaner.threads": Int => Some("1"), AtLeast(0), ClusterWide, NotYet;
     "Cleaners that run at a time.";
     "log.cleanup.policy": List => Some("delete"),
-        OneOf(&["compact", "delete"]), ClusterWide, Effective;
+        OneOf(&["compact", "delete"]), ClusterWide, NotYet;
     "What happens to old segments: `delete`, `compact`, both, or nothing.";
     "log.dir": List => Some("./data"), Any, ReadOnly, Effective;
     "Folder of the data, used when `log.dirs` is not set.";
@@ -59,7 +59,7 @@ settings! {
         Any, ReadOnly, Effective;
     "Stands in for `log.flush.interval.ms` when that is not set.";
     "log.flush.start.offset.checkpoint.interval.ms": Int => Some("60000"),
-        AtLeast(0), ReadOnly, Effective;
+        AtLeast(0), ReadOnly, NotYet;
     "Pause between writes of the log start offsets.";
     "log.index.interval.bytes": Int => Some("4096"), AtLeast(0), ClusterWide, Effective;
     "Bytes of the log between two entries of its offset index.";
@@ -106,13 +106,13 @@ settings! {
     "Milliseconds after which a segment rolls.";
     "log.segment.bytes": Int => Some("1073741824"), AtLeast(1048576), ClusterWide, Effective;
     "Size at which a segment rolls.";
-    "log.segment.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, Effective;
+    "log.segment.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, NotYet;
     "Time between a file's removal from the log and its removal from the disk.";
     "message.max.bytes": Int => Some("1048588"), AtLeast(0), ClusterWide, Effective;
     "Largest record batch that is accepted, in bytes as it came.";
     "min.insync.replicas": Int => Some("1"), AtLeast(1), ClusterWide, Effective;
     "In-sync replicas that acks=all needs.";
-    "unclean.leader.election.enable": Boolean => Some("false"), Any, ClusterWide, Effective;
+    "unclean.leader.election.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether a replica out of sync may lead, at the price of lost records.";
     "unclean.leader.election.interval.ms": Long => Some("300000"),
         AtLeast(1), ReadOnly, NoMeaning, internal;

@@ -23,6 +23,6 @@ settings! {
     "File for an interval log of the latency histograms.";
     "coreline.slow.request.ms": Long => Some("1000"), AtLeast(0), ReadOnly, NotYet;
     "Requests slower than this are logged with their stages.";
-    "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, Effective;
+    "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, NotYet;
     "Disk space kept for deletes, offsets and metadata; 256 MiB or 2 % when not set.";
 }

@@ -3,7 +3,7 @@
 use super::super::setting::{Kind::*, Range::*, Setting, Status::*, UpdateMode::*};
 
 settings! {
-    "cleanup.policy": List => Some("delete"), OneOf(&["compact", "delete"]), ClusterWide, Effective;
+    "cleanup.policy": List => Some("delete"), OneOf(&["compact", "delete"]), ClusterWide, NotYet;
     "What happens to old segments: `delete`, `compact`, both, or nothing.";
     "compression.gzip.level": Int => Some("-1"), BetweenOrMinusOne(1, 9), ClusterWide, Effective;
     "Level of gzip where the broker compresses itself.";
@@ -19,7 +19,7 @@ settings! {
     "Time that tombstones are kept after compaction.";
     "errors.deadletterqueue.group.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether the topic may be a share group's dead letter topic.";
-    "file.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, Effective;
+    "file.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, NotYet;
     "Time between a file's removal from the log and its removal from the disk.";
     "flush.messages": Long => Some("9223372036854775807"), AtLeast(1), ClusterWide, Effective;
     "With write caching, flush before the answer after this many records.";
@@ -42,7 +42,7 @@ settings! {
     "max.compaction.lag.ms": Long => Some("9223372036854775807"), AtLeast(1), ClusterWide, NotYet;
     "Time after which a record must have become a candidate for compaction.";
     "max.decompressed.message.bytes": Int => Some("2147483639"),
-        Between(1, 2147483639), ClusterWide, Effective;
+        Between(1, 2147483639), ClusterWide, NotYet;
     "Largest size of one batch after decompression.";
     "max.message.bytes": Int => Some("1048588"), AtLeast(0), ClusterWide, Effective;
     "Largest record batch that is accepted, in bytes as it came.";
@@ -84,7 +84,7 @@ settings! {
     "Time by which rolls are spread at most.";
     "segment.ms": Long => Some("604800000"), AtLeast(1), ClusterWide, Effective;
     "Time after which a segment rolls.";
-    "unclean.leader.election.enable": Boolean => Some("false"), Any, ClusterWide, Effective;
+    "unclean.leader.election.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether a replica out of sync may lead, at the price of lost records.";
     "write.caching": Boolean => Some("false"), Any, ClusterWide, Effective;
     "Whether an answer waits for the write only and not for the flush of the disk.";
