@@ -77,12 +77,13 @@ def torture(broker, partitions, acks, idempotence, kills):
         totals, errors = settle(hammer)
     finally:
         hammer.kill()
-    check(totals["failed"] == 0, f"{totals} seed {SEED}: {errors[-500:]}")
-    check(totals["acked"] > 1000 * kills, f"hardly anything was sent: {totals}")
     found = json.loads(subprocess.check_output(
         [librdkafka(), "check", broker.bootstrap, *common], text=True, timeout=300))
     faults = {name: found[name] for name in ("lost", "moved", "duplicate", "disordered")}
     check(not any(faults.values()), f"{faults} of {found['acked']}: {found['first']}; seed {SEED}")
+    check(totals["failed"] == 0, f"{totals} seed {SEED}, the log holds what was acknowledged; "
+          f"{errors[-500:]}")
+    check(totals["acked"] > 1000 * kills, f"hardly anything was sent: {totals}")
     check(found["acked"] == totals["acked"], "the list of acknowledgements is not whole")
     check(slowest <= SERVING_SECONDS_MAX, f"serving again after {slowest:.2f} s only")
     return f"{kills} kills, {found['acked']} acknowledged, serving again in ≤{slowest:.2f} s"
