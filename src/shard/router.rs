@@ -17,6 +17,11 @@ impl Router {
         self.owners.get(&partition).copied()
     }
 
+    /// Routes to `partition` no more.
+    pub fn remove(&mut self, partition: TopicPartition) {
+        self.owners.remove(&partition);
+    }
+
     /// Partitions in the table.
     #[must_use]
     pub fn len(&self) -> usize {

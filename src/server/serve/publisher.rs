@@ -58,7 +58,7 @@ impl Publisher {
 
     /// Brings all shards to `image`. Answers the partitions that could not be hosted.
     pub async fn publish(&self, image: Arc<Image>) -> Vec<(TopicPartition, String)> {
-        let (change, router) = self.change_to(&image);
+        let change = self.change_to(&image);
         let mut waits = Vec::new();
         for (shard, orders) in change.host {
             let host = move |shard: Rc<Shard>| hosting::host_all(shard, orders);
@@ -75,6 +75,7 @@ impl Publisher {
                 id.topic_id
             );
         }
+        let router = self.router_without(&failed);
         self.replace(&image, &router).await;
         let mut waits = Vec::new();
         for (shard, ids) in change.delete {
@@ -149,7 +150,7 @@ impl Publisher {
     }
 
     /// Works out what changes, and takes it as done.
-    fn change_to(&self, image: &Arc<Image>) -> (Change, Arc<Router>) {
+    fn change_to(&self, image: &Arc<Image>) -> Change {
         let mut state = self.state.borrow_mut();
         let State { placement, hosted } = &mut *state;
         let mut change = Change::default();
@@ -183,6 +184,18 @@ impl Publisher {
                 change.delete.entry(owner).or_default().push(id);
             }
         }
-        (change, Arc::new(placement.router().clone()))
+        change
+    }
+
+    /// The table, without partitions that no shard hosts: they answer as ones without a leader,
+    /// and the next image tries them again.
+    fn router_without(&self, failed: &[(TopicPartition, String)]) -> Arc<Router> {
+        let mut state = self.state.borrow_mut();
+        let mut router = state.placement.router().clone();
+        for (id, _) in failed {
+            router.remove(*id);
+            state.hosted.remove(id);
+        }
+        Arc::new(router)
     }
 }
