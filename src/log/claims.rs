@@ -102,6 +102,24 @@ impl Log {
         }
     }
 
+    /// Flushes what was completed and written meanwhile: it need not be copied, and is perhaps no
+    /// longer in memory. True when the log is gone.
+    pub(crate) async fn flush_if_written(&self, claim: &Claim) -> Result<bool> {
+        loop {
+            if self.wait_until_settled().await? {
+                return Ok(true);
+            }
+            let Some(segment) = self.open_claim(claim) else {
+                return Ok(false);
+            };
+            let end = claim.end_position.min(segment.size.get());
+            if segment.flushed.get() >= end || segment.written.get() < end {
+                return Ok(false);
+            }
+            segment.flush().await?;
+        }
+    }
+
     /// The bytes of the segment's unfinished block, as they are now.
     fn partial_block(&self, segment: &Segment) -> Bytes {
         let from = segment.flushed.get();

@@ -80,7 +80,7 @@ impl Journal {
         let signal = Signal::new(&self.options.health);
         let mut copy_left = self.options.sizes.copy_bytes as usize;
         for claim in &claims {
-            if claim.log.wait_until_settled().await? {
+            if claim.log.flush_if_written(claim).await? {
                 continue;
             }
             if let Some(copied) = claim.log.copy_forward(claim, copy_left, &signal) {
