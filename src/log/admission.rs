@@ -54,12 +54,11 @@ impl Log {
         // A batch that no cycle holds goes direct: its record alone is written.
         let is_inline = length + BLOCK_BYTES <= journal.sizes().cycle_bytes_max;
         let inline = if is_inline { length } else { BLOCK_BYTES };
-        let prefix = if self.needs_prefix.get() {
-            reservation(BLOCK_BYTES)
-        } else {
-            0
+        // Asked at every try: a release may write the partial block while this waits.
+        let ring_bytes = || {
+            let prefix = u64::from(self.needs_prefix.get()) * reservation(BLOCK_BYTES);
+            reservation(inline) + prefix
         };
-        let ring_bytes = reservation(inline) + prefix;
         let charge = context.buffer_bytes.max(length);
         let try_now = || {
             if self.shard.health.is_offline() || self.is_closed() {
@@ -68,7 +67,7 @@ impl Log {
             if self.shard.cache.is_under_pressure() {
                 self.shard.relieve_memory();
             }
-            (self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes)).then_some(())
+            (self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes())).then_some(())
         };
         if !self.shard.admission.is_idle() || try_now().is_none() {
             let turn = self.shard.admission.take_until(context.deadline).await;
@@ -77,7 +76,9 @@ impl Log {
             admitted.ok_or(AppendError::TimedOut)?;
         }
         self.check_writable()?;
-        Ok(Admitted { ring_bytes })
+        Ok(Admitted {
+            ring_bytes: ring_bytes(),
+        })
     }
 
     /// Gives the log its id in this incarnation's journals, durably, before its first record.

@@ -182,21 +182,41 @@ impl Log {
         let Some(segment) = self.open_claim(claim) else {
             return Ok(());
         };
-        let _turn = self.order.take().await;
-        self.wait_all_durable().await?;
-        let target = floor_to_block(segment.size.get());
-        self.write_blocks(&segment, target).await?;
-        segment.wait_for_writes().await?;
+        // Not in the log's turn: an append that has it may be waiting for the very room that this
+        // makes.
+        loop {
+            if segment.is_sealed.get() {
+                let finished = || segment.is_finished.get().then_some(());
+                return self.shard.health.race(&segment.waiters, finished).await;
+            }
+            let settled = || (!self.is_truncating.get()).then_some(());
+            self.shard.health.race(&self.waiters, settled).await?;
+            if self.open_claim(claim).is_none() {
+                return Ok(());
+            }
+            self.wait_all_durable().await?;
+            let target = floor_to_block(segment.size.get());
+            self.write_blocks(&segment, target).await?;
+            segment.wait_for_writes().await?;
+            let is_quiet = self.marks.borrow().is_empty() && !self.is_truncating.get();
+            if is_quiet && segment.issued.get() == floor_to_block(segment.size.get()) {
+                break;
+            }
+        }
+        // From here to the write nothing waits. Whatever is appended from now on first puts the
+        // block's bytes into the journal again.
+        self.needs_prefix.set(true);
         let (from, to) = (segment.issued.get(), segment.size.get());
+        if from == to {
+            return segment.flush().await;
+        }
         let mut buffer = self.shard.take_buffer(BLOCK_BYTES);
         self.tail
             .borrow()
             .copy_range(&segment, from, to, &mut buffer);
         segment.write_partial_block(&buffer).await?;
         self.shard.give_buffer(buffer);
-        segment.flush_partial_block(to).await?;
-        self.needs_prefix.set(true);
-        Ok(())
+        segment.flush_partial_block(to).await
     }
 
     /// Queues a WATERMARK: all below the first segment that is not finished, and what of that is
