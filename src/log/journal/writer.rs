@@ -339,7 +339,12 @@ impl Journal {
             Some((file, position)) if position + (BLOCK_BYTES as u64) <= file_bytes => {
                 (file, position)
             }
-            _ => (state.order.advance()?, 0),
+            _ => {
+                let file = state.order.advance()?;
+                // The release looks whether half of the ring is in use now.
+                self.room.wake_all();
+                (file, 0)
+            }
         };
         Some((
             file,
