@@ -27,7 +27,7 @@ use super::node::Node;
 use super::startup::{DirectoryLock, Prepared};
 use crate::io::InboxSender;
 use crate::io::inbox::inbox;
-use crate::metrics::MetricsSnapshot;
+use crate::metrics::{Counter, MetricsSnapshot};
 use crate::shard::{Shard, ShardMessage};
 use control::{Command, ControlOptions};
 
@@ -142,7 +142,11 @@ impl Broker {
             let answer = answer.clone();
             let ask = move |shard: &std::rc::Rc<Shard>| {
                 if let Some(node) = shard.attachment::<Node>() {
-                    let _ = answer.send(node.metrics().snapshot());
+                    let metrics = node.metrics();
+                    let counted = metrics.get(Counter::JournalWrites);
+                    let written = shard.logs().journal_cycles();
+                    metrics.add(Counter::JournalWrites, written.saturating_sub(counted));
+                    let _ = answer.send(metrics.snapshot());
                 }
             };
             if shard.try_send(ShardMessage::Run(Box::new(ask))).is_ok() {
