@@ -102,10 +102,12 @@ pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
     // The end of standard input ends the sending.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     stop.store(true, Ordering::Release);
-    for thread in threads {
-        thread.join().map_err(|_| "a producer panicked")??;
-    }
+    let outcomes: Vec<_> = threads.into_iter().map(thread::JoinHandle::join).collect();
+    // Written whole also where a producer failed: the log is compared with it all the same.
     log.lock().map_err(|_| "poisoned")?.flush()?;
+    for outcome in outcomes {
+        outcome.map_err(|_| "a producer panicked")??;
+    }
     let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
     let (sent, acked) = (count(&totals.sent), count(&totals.acked));
     println!(

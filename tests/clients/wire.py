@@ -3,8 +3,10 @@ answers without retries. Old, inflexible versions only."""
 
 import socket
 import struct
+import time
 
-NONE_CODEC, CODECS = 0, ["none", "gzip", "snappy", "lz4", "zstd"]
+COORDINATOR_LOAD_IN_PROGRESS = 14
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 class Refused(Exception):
@@ -117,6 +119,18 @@ class Connection:
                 lambda: (answer.string(), answer.take("h"), answer.string())):
             if error:
                 raise Refused(f"CreateTopics {name}: {error} {text}")
+
+    def init_producer(self):
+        """A fresh (producer id, epoch). Apache Kafka has none to give for a while after its start."""
+        for _ in range(100):
+            answer = self.ask(22, 0, string(None) + struct.pack(">i", 60_000))
+            _, error, producer_id, epoch = answer.take("ihqh")
+            if not error:
+                return producer_id, epoch
+            if error != COORDINATOR_LOAD_IN_PROGRESS:
+                break
+            time.sleep(0.1)
+        raise Refused(f"InitProducerId: {error}")
 
     def delete_topic(self, name):
         answer = self.ask(20, 1, array([string(name)]) + struct.pack(">i", 30_000))
