@@ -1,5 +1,5 @@
 //! From a folder at rest to a log in memory: segments, the active one's indexes, producers, epochs.
-//! Reads headers since the last snapshot, never whole segments (JOURNAL §7).
+//! Reads headers since a snapshot near the end, never whole segments (JOURNAL §7).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -82,12 +82,44 @@ pub(crate) struct Derived {
     pub(crate) epochs: Vec<(crate::base::ids::LeaderEpoch, Offset)>,
 }
 
+/// Bytes before the end whose headers are read though a snapshot covers them: Kafka's snapshots
+/// keep one batch a producer, and a producer may repeat any of its last five.
+const REPEATABLE_BYTES: u64 = MIB as u64;
+
+/// The state to start from: the latest snapshot far enough below the end, else nothing where the
+/// segment is the log's first, else the latest there is.
+async fn starting_state(
+    segment: &Segment,
+    listing: &FolderListing,
+    index: Option<&SegmentIndex>,
+    end: u64,
+) -> (Offset, ProducerStates) {
+    let (folder, base_offset) = (&segment.folder, segment.base_offset);
+    let mut before = index.cloned().map(|index| index.offsets);
+    while let Some(offsets) = &mut before
+        && let Some(last) = offsets.last()
+        && u64::from(last.position) + REPEATABLE_BYTES > end
+    {
+        offsets.truncate_to(last.offset);
+    }
+    let far_enough = before.and_then(|offsets| offsets.last());
+    let far_enough = far_enough.map_or(base_offset, |entry| entry.offset);
+    if let Some(found) = latest_snapshot(folder, listing, far_enough).await {
+        return found;
+    }
+    let latest = match base_offset {
+        Offset(0) => None,
+        _ => latest_snapshot(folder, listing, Offset(i64::MAX)).await,
+    };
+    latest.unwrap_or_default()
+}
+
 /// The latest snapshot at or below `offset` that can be read.
 async fn latest_snapshot(
     folder: &Path,
     listing: &FolderListing,
     offset: Offset,
-) -> (Offset, ProducerStates) {
+) -> Option<(Offset, ProducerStates)> {
     let mut offsets: Vec<Offset> = listing
         .snapshots
         .iter()
@@ -100,13 +132,13 @@ async fn latest_snapshot(
             continue;
         };
         if let Ok(producers) = producer_snapshot::decode(&bytes) {
-            return (at, producers);
+            return Some((at, producers));
         }
     }
-    (Offset(0), ProducerStates::default())
+    None
 }
 
-/// Reads the headers of the last segment from the last snapshot on. `end` bounds the bytes.
+/// Reads the headers of the last segment from a snapshot near its end on. `end` bounds the bytes.
 pub(crate) async fn derive(
     segment: &Segment,
     listing: &FolderListing,
@@ -114,8 +146,8 @@ pub(crate) async fn derive(
     index_interval_bytes: u64,
 ) -> Result<Derived> {
     let (folder, base_offset) = (&segment.folder, segment.base_offset);
-    let (at, producers) = latest_snapshot(folder, listing, Offset(i64::MAX)).await;
     let mut index = SegmentIndex::load(folder, base_offset).await;
+    let (at, producers) = starting_state(segment, listing, index.as_ref(), end).await;
     let trusted = at.max(base_offset);
     if let Some(index) = &mut index {
         index.truncate_to(trusted, end);

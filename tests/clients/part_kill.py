@@ -116,8 +116,11 @@ def wait_until_serving_after(broker, topic, partitions):
 
 def run(report, make_broker, dose, _cores):
     def duplicates():
-        with make_broker("duplicates", {"coreline.cores": 2}) as broker:
-            duplicates_cell(broker)
+        broker = make_broker("duplicates", {"coreline.cores": 2})
+        if broker.name == "kafka":
+            return "Apache Kafka knows the last batch only"
+        with broker:
+            return duplicates_cell(broker)
     report.cell("kill -9 duplicates are known again", duplicates)
     whole = dose == "accept"
     cases = [(partitions, acks, idempotence) for partitions in (6, 300)
