@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::LogError;
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Done, Entry};
-use super::partition_log::{Log, LogEvent};
+use super::partition_log::{Log, LogEvent, LogStatus};
 use super::seeded::{SeededBug, is_seeded};
 use crate::base::ids::Offset;
 use crate::io::{self, Durability, TaskClass};
@@ -140,6 +140,10 @@ impl Log {
     pub(crate) fn durable_note(&self) -> Option<Entry> {
         if self.is_truncating.get() {
             // The ends are those from before the TRUNCATE, which stands in the queue already.
+            return None;
+        }
+        if self.status.get() != LogStatus::Open {
+            // Nothing may name a log after its DELETE: that record may leave the ring before.
             return None;
         }
         let (segment_base, position) = self.ends.durable_place.get();

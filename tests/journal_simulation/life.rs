@@ -99,9 +99,10 @@ async fn start(world: &Rc<World>, shard_count: u16) -> Result<bool, String> {
     };
     if world.damage.borrow().is_none() && world.model.borrow().is_sound() {
         let damage = |notice: &&String| notice.contains("damage");
-        if let Some(notice) = report.notices.iter().find(damage) {
+        if report.notices.iter().any(|notice| damage(&notice)) {
             return Err(format!(
-                "recovery reports damage where there is none: {notice}"
+                "recovery reports damage where there is none: {:?}",
+                report.notices
             ));
         }
     }
