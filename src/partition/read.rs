@@ -85,6 +85,14 @@ impl PartitionRead {
         }
     }
 
+    /// Leaves the records for another fetch.
+    pub fn drop_records(&mut self) {
+        self.bytes = 0;
+        if let Ok(records) = &mut self.records {
+            records.clear();
+        }
+    }
+
     /// Whether this answers the fetch whatever `min_bytes` says.
     #[must_use]
     pub fn is_urgent(&self) -> bool {

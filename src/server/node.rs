@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::{Connection, ReapRules};
+use super::connection::{Connection, ReapRules, STALLED_SEND_MAX_SHORT};
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
 use super::serve::listening::Listening;
 use crate::base::config::BrokerConfig;
+use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::io;
@@ -20,6 +21,10 @@ use crate::wire::frame::FrameLimits;
 
 /// How often connections are looked at that stand still.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
+/// How often memory is looked for while somebody waits for it.
+const RELIEF_INTERVAL: Duration = Duration::from_millis(20);
+/// Connections with unread answers that are closed at once to find memory.
+const CLOSED_AT_ONCE_MAX: usize = 4;
 
 /// The server's part of one shard. Lives on its thread.
 pub struct Node {
@@ -154,18 +159,52 @@ impl Node {
         FrameLimits::authenticated(largest.min(self.shard.budget().frame_bytes_max()))
     }
 
-    /// Closes what stands still, for as long as the shard runs.
+    /// Closes what stands still, for as long as the shard runs, and finds memory where it is
+    /// short.
     pub async fn reap(self: Rc<Self>) {
         let idle_max = u64::try_from(self.config.connections_idle_ms_max).ok();
         let idle_max = idle_max.map(Duration::from_millis);
+        let mut reap_at = io::now().after(REAP_INTERVAL);
         loop {
-            io::sleep(REAP_INTERVAL).await;
-            let rules = ReapRules {
-                idle_max,
-                memory_is_short: self.shard.budget().is_short(),
-            };
-            for connection in self.connections.all() {
-                connection.reap(io::now(), rules);
+            self.until_short(reap_at).await;
+            if self.shard.budget().is_short() {
+                self.relieve();
+            }
+            if io::now() >= reap_at {
+                reap_at = io::now().after(REAP_INTERVAL);
+                let rules = ReapRules {
+                    idle_max,
+                    memory_is_short: self.shard.budget().is_short(),
+                };
+                for connection in self.connections.all() {
+                    connection.reap(io::now(), rules);
+                }
+            }
+            io::sleep(RELIEF_INTERVAL).await;
+        }
+    }
+
+    async fn until_short(&self, deadline: MonotonicNs) {
+        let short = std::future::poll_fn(|context| self.shard.budget().poll_short(context));
+        let _ = io::task::with_deadline(deadline, short).await;
+    }
+
+    /// Somebody waits for memory: frees what requests hold behind answers that are not read, and
+    /// if fetches wait closes the connections that have left an answer unread for longest.
+    fn relieve(&self) {
+        let now = io::now();
+        let mut stalled = Vec::new();
+        for connection in self.connections.all() {
+            connection.settle(now);
+            let since = connection.sending_since();
+            if let Some(since) = since.filter(|at| now.since(*at) > STALLED_SEND_MAX_SHORT) {
+                stalled.push((since, connection));
+            }
+        }
+        if self.shard.budget().is_short_for_answers() {
+            stalled.sort_by_key(|(since, _)| *since);
+            for (_, connection) in stalled.into_iter().take(CLOSED_AT_ONCE_MAX) {
+                connection.close_unread();
             }
         }
     }

@@ -5,18 +5,34 @@
 //! finished, however full the common part is. A reader that has the kept part and receives nothing
 //! for [`KEPT_SHARE_IDLE_MAX`] loses it, and with it its frame: half-sent frames block nobody.
 //!
+//! Answers to fetches hold memory for as long as a client leaves them unread. They get no more than
+//! [`ANSWERS_PERCENT_MAX`] of the common part, so that frames always find some. While less than
+//! half of that is taken one answer gets up to a quarter of what is left of the half, then
+//! [`ANSWER_BYTES_MIN`]: it takes thousands of them to use it up, each of a connection of its own.
+//!
 //! Pure bookkeeping: who waits, and for how long, is the connection's affair.
 
 use std::time::Duration;
 
+use crate::base::limits::KIB;
+
 /// How long the holder of the kept share may go without a byte.
 pub const KEPT_SHARE_IDLE_MAX: Duration = Duration::from_secs(1);
+/// What answers may take of the common part.
+pub const ANSWERS_PERCENT_MAX: usize = 75;
+/// What an answer is granted at the least, or nothing.
+pub const ANSWER_BYTES_MIN: usize = 64 * KIB;
+/// The part of the generous half's rest that one answer may take.
+const ANSWER_PART: usize = 4;
 
-/// What a reader holds for the frame that it is reading.
+/// What is held for a frame, or for an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Held {
     common_bytes: usize,
+    /// Those of the common bytes that an answer holds.
+    answer_bytes: usize,
     kept: bool,
+    overdrawn: bool,
 }
 
 impl Held {
@@ -24,6 +40,12 @@ impl Held {
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.kept
+    }
+
+    /// Whether this is the one answer that may be larger than what is there.
+    #[must_use]
+    pub fn is_overdrawn(&self) -> bool {
+        self.overdrawn
     }
 
     /// Bytes taken from the common part.
@@ -46,9 +68,12 @@ impl Held {
     pub fn split_common(&mut self, bytes: usize) -> Self {
         let common_bytes = bytes.min(self.common_bytes);
         self.common_bytes -= common_bytes;
+        let answer_bytes = common_bytes.min(self.answer_bytes);
+        self.answer_bytes -= answer_bytes;
         Self {
             common_bytes,
-            kept: false,
+            answer_bytes,
+            ..Self::default()
         }
     }
 }
@@ -57,7 +82,19 @@ impl Held {
     /// Holds what `other` holds too; there is one kept share, so that at most one of them has it.
     pub fn merge(&mut self, other: Self) {
         self.common_bytes += other.common_bytes;
+        self.answer_bytes += other.answer_bytes;
         self.kept |= other.kept;
+        self.overdrawn |= other.overdrawn;
+    }
+
+    /// Splits off the kept share and the right to overdraw.
+    #[must_use]
+    pub fn split_rights(&mut self) -> Self {
+        Self {
+            kept: std::mem::take(&mut self.kept),
+            overdrawn: std::mem::take(&mut self.overdrawn),
+            ..Self::default()
+        }
     }
 }
 
@@ -66,8 +103,11 @@ impl Held {
 pub struct Budget {
     common_bytes_max: usize,
     common_bytes_free: usize,
+    answer_bytes_max: usize,
+    answer_bytes_used: usize,
     kept_bytes: usize,
     kept_lent: bool,
+    overdrawn: bool,
 }
 
 impl Budget {
@@ -79,8 +119,11 @@ impl Budget {
         Self {
             common_bytes_max,
             common_bytes_free: common_bytes_max,
+            answer_bytes_max: common_bytes_max / 100 * ANSWERS_PERCENT_MAX,
+            answer_bytes_used: 0,
             kept_bytes,
             kept_lent: false,
+            overdrawn: false,
         }
     }
 
@@ -96,9 +139,7 @@ impl Budget {
         if held.kept {
             return true;
         }
-        if bytes <= self.common_bytes_free {
-            self.common_bytes_free -= bytes;
-            held.common_bytes += bytes;
+        if self.take_common(held, bytes) {
             return true;
         }
         if self.kept_lent {
@@ -109,19 +150,56 @@ impl Budget {
         true
     }
 
-    /// Takes up to `bytes` from the common part alone, for a response; answers what it got.
-    pub fn take_up_to(&mut self, held: &mut Held, bytes: usize) -> usize {
-        let taken = bytes.min(self.common_bytes_free);
-        self.common_bytes_free -= taken;
-        held.common_bytes += taken;
+    /// Takes `bytes` from the common part alone, or nothing.
+    pub fn take_common(&mut self, held: &mut Held, bytes: usize) -> bool {
+        let enough = bytes <= self.common_bytes_free;
+        if enough {
+            self.common_bytes_free -= bytes;
+            held.common_bytes += bytes;
+        }
+        enough
+    }
+
+    /// Takes up to `bytes` for an answer; `None` when there is not even [`ANSWER_BYTES_MIN`] and
+    /// it wants as much.
+    pub fn take_for_answer(&mut self, held: &mut Held, bytes: usize) -> Option<usize> {
+        let generous = (self.answer_bytes_max / 2).saturating_sub(self.answer_bytes_used);
+        let share = (generous / ANSWER_PART).max(ANSWER_BYTES_MIN);
+        let taken = bytes.min(share);
+        self.take_whole_answer(held, taken).then_some(taken)
+    }
+
+    /// Takes `bytes` for an answer whose size is known, or nothing. One answer at a time may be
+    /// larger than what is there: a batch may be larger than all that answers get.
+    pub fn take_batch_answer(&mut self, held: &mut Held, bytes: usize) -> bool {
+        if self.take_whole_answer(held, bytes) {
+            return true;
+        }
+        let may_overdraw = !self.overdrawn;
+        self.overdrawn = true;
+        held.overdrawn |= may_overdraw;
+        may_overdraw
+    }
+
+    fn take_whole_answer(&mut self, held: &mut Held, bytes: usize) -> bool {
+        let free = self.answer_bytes_max.saturating_sub(self.answer_bytes_used);
+        let taken = bytes <= free && self.take_common(held, bytes);
+        if taken {
+            self.answer_bytes_used += bytes;
+            held.answer_bytes += bytes;
+        }
         taken
     }
 
     /// Gives back all that is held, after the answer has left or the connection has closed.
     pub fn give_back(&mut self, held: Held) {
         self.common_bytes_free += held.common_bytes;
+        self.answer_bytes_used -= held.answer_bytes;
         if held.kept {
             self.kept_lent = false;
+        }
+        if held.overdrawn {
+            self.overdrawn = false;
         }
     }
 
@@ -175,6 +253,37 @@ mod tests {
     }
 
     #[test]
+    fn answers_leave_a_part_to_frames_and_shrink_before_they_run_out() {
+        const MIB: usize = 1024 * KIB;
+        let mut budget = Budget::new(150 * MIB, 50 * MIB);
+        let answers_max = 100 * MIB / 100 * ANSWERS_PERCENT_MAX;
+        let mut held = Held::default();
+        let first = budget.take_for_answer(&mut held, usize::MAX);
+        assert_eq!(first, Some(answers_max / 2 / ANSWER_PART));
+        let mut count = 1;
+        while budget.take_for_answer(&mut held, usize::MAX).is_some() {
+            count += 1;
+        }
+        assert!(count > 500, "{count} answers use it up");
+        let left = answers_max - budget.answer_bytes_used;
+        assert!(left < ANSWER_BYTES_MIN);
+        assert!(budget.take_whole_answer(&mut held, left), "the limit");
+        assert!(!budget.take_whole_answer(&mut held, 1), "one past it");
+        let (mut large, mut second) = (Held::default(), Held::default());
+        assert!(budget.take_batch_answer(&mut large, 200 * MIB), "one alone");
+        assert!(!budget.take_batch_answer(&mut second, 1));
+        budget.give_back(large);
+        assert!(budget.take_batch_answer(&mut second, 1), "the next one");
+        budget.give_back(second);
+        let mut frame = Held::default();
+        assert!(budget.take(&mut frame, 100 * MIB - answers_max));
+        assert!(!frame.is_kept(), "a frame finds common memory");
+        budget.give_back(held);
+        budget.give_back(frame);
+        assert_eq!(budget.common_bytes_used() + budget.answer_bytes_used, 0);
+    }
+
+    #[test]
     fn nothing_is_lost_or_made_over_random_takes() {
         for seed in 0..20 {
             let mut random = Random::new(seed);
@@ -192,7 +301,8 @@ mod tests {
                     }
                     1 => {
                         let mut held = Held::default();
-                        budget.take_up_to(&mut held, random.below(4_000) as usize);
+                        budget.take_for_answer(&mut held, random.below(4_000) as usize);
+                        holders.push(held.split_common(random.below(4_000) as usize));
                         holders.push(held);
                     }
                     _ if !holders.is_empty() => {
@@ -203,6 +313,9 @@ mod tests {
                 }
                 let held: usize = holders.iter().map(Held::common_bytes).sum();
                 assert_eq!(held, budget.common_bytes_used());
+                let answers: usize = holders.iter().map(|held| held.answer_bytes).sum();
+                assert_eq!(answers, budget.answer_bytes_used);
+                assert!(answers <= budget.answer_bytes_max);
                 let kept = holders.iter().filter(|held| held.is_kept()).count();
                 assert_eq!(kept, usize::from(budget.is_kept_lent()));
             }

@@ -1,11 +1,11 @@
 //! The shard's request budget as its connections share it: whoever finds none waits its turn.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::budget::{Budget, Held};
 use crate::base::time::MonotonicNs;
@@ -21,6 +21,42 @@ pub struct SharedBudget {
 struct Inner {
     budget: RefCell<Budget>,
     waiting: RefCell<VecDeque<Waker>>,
+    /// Tasks that wait for memory.
+    short: Cell<usize>,
+    /// Those that wait for an answer's.
+    answers_short: Cell<usize>,
+    /// Who is told that somebody waits.
+    relief: RefCell<Option<Waker>>,
+}
+
+/// Counts a waiting task for as long as it waits.
+struct Shortage<'a> {
+    inner: &'a Inner,
+    is_of_answer: bool,
+}
+
+impl<'a> Shortage<'a> {
+    fn begin(inner: &'a Inner, is_of_answer: bool) -> Self {
+        inner.short.set(inner.short.get() + 1);
+        let answers = inner.answers_short.get() + usize::from(is_of_answer);
+        inner.answers_short.set(answers);
+        if let Some(waker) = inner.relief.borrow_mut().take() {
+            waker.wake();
+        }
+        Self {
+            inner,
+            is_of_answer,
+        }
+    }
+}
+
+impl Drop for Shortage<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner;
+        inner.short.set(inner.short.get() - 1);
+        let answers = inner.answers_short.get() - usize::from(self.is_of_answer);
+        inner.answers_short.set(answers);
+    }
 }
 
 /// What is held; goes back to the budget when dropped.
@@ -38,6 +74,9 @@ impl SharedBudget {
             inner: Rc::new(Inner {
                 budget: RefCell::new(budget),
                 waiting: RefCell::default(),
+                short: Cell::new(0),
+                answers_short: Cell::new(0),
+                relief: RefCell::default(),
             }),
         }
     }
@@ -66,7 +105,22 @@ impl SharedBudget {
     /// Whether somebody waits for memory.
     #[must_use]
     pub fn is_short(&self) -> bool {
-        !self.inner.waiting.borrow().is_empty()
+        self.inner.short.get() > 0
+    }
+
+    /// Whether somebody waits for an answer's memory.
+    #[must_use]
+    pub fn is_short_for_answers(&self) -> bool {
+        self.inner.answers_short.get() > 0
+    }
+
+    /// Ready when somebody waits for memory. One task a shard may wait for this.
+    pub fn poll_short(&self, context: &Context<'_>) -> Poll<()> {
+        if self.is_short() {
+            return Poll::Ready(());
+        }
+        *self.inner.relief.borrow_mut() = Some(context.waker().clone());
+        Poll::Pending
     }
 
     fn wake_waiting(&self) {
@@ -95,52 +149,96 @@ impl Credit {
         if self.try_take(bytes) {
             return;
         }
+        let inner = Rc::clone(&self.budget.inner);
+        let _shortage = Shortage::begin(&inner, false);
         std::future::poll_fn(|context| {
             if self.try_take(bytes) {
                 return Poll::Ready(());
             }
-            let mut waiting = self.budget.inner.waiting.borrow_mut();
+            let mut waiting = inner.waiting.borrow_mut();
             waiting.push_back(context.waker().clone());
             Poll::Pending
         })
         .await;
     }
 
-    /// Takes up to `bytes` from the common part, waiting until there are at least `least` or the
-    /// deadline has passed; answers what it got.
-    pub async fn take_some(&mut self, least: usize, bytes: usize, deadline: MonotonicNs) -> usize {
+    /// Takes `bytes` more from the common part, now or not at all.
+    pub fn try_take_common(&mut self, bytes: usize) -> bool {
+        let mut budget = self.budget.inner.budget.borrow_mut();
+        budget.take_common(&mut self.held, bytes)
+    }
+
+    /// Takes up to `bytes` for an answer, waiting for its share or the deadline; answers what it
+    /// got.
+    pub async fn take_for_answer(&mut self, bytes: usize, deadline: MonotonicNs) -> usize {
+        let taken = self
+            .wait_for_answer(deadline, |budget, held| budget.take_for_answer(held, bytes))
+            .await;
+        taken.unwrap_or(0)
+    }
+
+    /// Takes `bytes` for an answer of one batch, waiting for them or the deadline.
+    pub async fn take_batch_answer(&mut self, bytes: usize, deadline: MonotonicNs) -> bool {
+        let take = |budget: &mut Budget, held: &mut Held| {
+            budget.take_batch_answer(held, bytes).then_some(())
+        };
+        self.wait_for_answer(deadline, take).await.is_some()
+    }
+
+    async fn wait_for_answer<T>(
+        &mut self,
+        deadline: MonotonicNs,
+        take: impl Fn(&mut Budget, &mut Held) -> Option<T>,
+    ) -> Option<T> {
+        let inner = Rc::clone(&self.budget.inner);
+        let taken = take(&mut inner.budget.borrow_mut(), &mut self.held);
+        if taken.is_some() {
+            return taken;
+        }
+        let _shortage = Shortage::begin(&inner, true);
         let mut timer = pin!(io::sleep_until(deadline));
         std::future::poll_fn(|context| {
-            let taken = {
-                let mut budget = self.budget.inner.budget.borrow_mut();
-                if budget.common_bytes_free() >= least {
-                    Some(budget.take_up_to(&mut self.held, bytes))
-                } else {
-                    None
-                }
-            };
-            if let Some(taken) = taken {
+            let taken = take(&mut inner.budget.borrow_mut(), &mut self.held);
+            if taken.is_some() || timer.as_mut().poll(context).is_ready() {
                 return Poll::Ready(taken);
             }
-            if timer.as_mut().poll(context).is_ready() {
-                return Poll::Ready(0);
-            }
-            let mut waiting = self.budget.inner.waiting.borrow_mut();
-            waiting.push_back(context.waker().clone());
+            inner
+                .waiting
+                .borrow_mut()
+                .push_back(context.waker().clone());
             Poll::Pending
         })
         .await
     }
 
-    /// Gives back what exceeds `bytes`, or takes what is missing as far as there is some.
-    pub fn settle(&mut self, bytes: usize) {
+    /// Holds `bytes` for an answer, no more and no less. False, and unchanged, when that is more
+    /// than there is.
+    pub fn settle(&mut self, bytes: usize) -> bool {
         let held = self.held.common_bytes();
-        if held > bytes {
-            drop(self.split_common(held - bytes));
-        } else {
-            let mut budget = self.budget.inner.budget.borrow_mut();
-            budget.take_up_to(&mut self.held, bytes - held);
+        if held >= bytes {
+            self.shrink(bytes);
+            return true;
         }
+        if self.held.is_overdrawn() {
+            return true;
+        }
+        let mut budget = self.budget.inner.budget.borrow_mut();
+        budget.take_batch_answer(&mut self.held, bytes - held)
+    }
+
+    /// Gives back what exceeds `bytes`, and the rights beyond the common part.
+    pub fn shrink(&mut self, bytes: usize) {
+        let excess = self.held.common_bytes().saturating_sub(bytes);
+        drop(self.split_common(excess));
+        self.give_back_rights();
+    }
+
+    /// Gives back the kept share and the right to overdraw.
+    pub fn give_back_rights(&mut self) {
+        drop(Self {
+            budget: self.budget.clone(),
+            held: self.held.split_rights(),
+        });
     }
 
     fn split_common(&mut self, bytes: usize) -> Self {

@@ -7,8 +7,9 @@
 //! undecodable body or bytes left over never reach a handler. Errors are fields of the response,
 //! mapped from the layers' enums once, here. A handler runs on the connection's shard and reaches
 //! the controller through `context.control()`, other shards through their inboxes; it must not hold
-//! a `RefCell` borrow across an await. Handlers of pipelined requests of one connection run
-//! concurrently, and their responses leave in request order.
+//! a `RefCell` borrow across an await. Of one connection one handler runs at a time, and the next
+//! when its response has left; Produce requests are pipelined beside it. Responses leave in request
+//! order.
 //!
 //! Two keys are no plain handlers: Produce hands its batches over before the next request is
 //! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its

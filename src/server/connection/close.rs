@@ -45,7 +45,7 @@ pub enum CloseReason {
     #[error("a partly sent request arrives too slowly")]
     TooSlow,
     /// An answer is not read.
-    #[error("left an answer unread for 30 s while others waited for the memory that it holds")]
+    #[error("left an answer unread while others waited for the memory that it holds")]
     NotReading,
     /// Nothing asked for `connections.max.idle.ms`.
     #[error("idle for longer than connections.max.idle.ms")]

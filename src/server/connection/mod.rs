@@ -9,6 +9,10 @@
 //! accept, the writing side at a failed send or a request that ends the connection. Closing drops
 //! what is queued and cancels parked fetches at once; appends that were handed over happen.
 //!
+//! A client that does not read its answers is not read either: a bounded number of its requests is
+//! under way, and one of those whose answers may be large. What its requests hold is freed when
+//! their answers are made, and when memory is short the answers unread for longest are given up.
+//!
 //! A panic in either task or in a request's handler ends this connection alone: they change no
 //! partition, that is the shard loop's.
 
@@ -17,6 +21,8 @@ mod frame_buffer;
 mod guard;
 mod hello;
 mod pipeline;
+#[cfg(test)]
+mod pipeline_test;
 mod reader;
 mod writer;
 
@@ -57,8 +63,10 @@ pub struct Activity {
 
 /// Time in which an unfinished frame must bring [`PARTIAL_BYTES_MIN`].
 pub const PARTIAL_WINDOW: std::time::Duration = std::time::Duration::from_secs(20);
-/// How long a client may leave an answer unread while others wait for the memory that it holds.
+/// How long a client may leave a part of an answer unread while others wait for memory.
 pub const STALLED_SEND_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+/// The same while fetches wait for what unread answers hold, for those that have done so longest.
+pub const STALLED_SEND_MAX_SHORT: std::time::Duration = std::time::Duration::from_secs(1);
 /// What an unfinished frame must bring in each [`PARTIAL_WINDOW`].
 pub const PARTIAL_BYTES_MIN: u64 = 4096;
 
@@ -178,6 +186,25 @@ impl Connection {
     /// Lets parked fetches answer with what they have.
     pub fn stop_waiting(&self) {
         self.context.cancel_fetches();
+    }
+
+    /// Since when a send waits for the client.
+    #[must_use]
+    pub fn sending_since(&self) -> Option<MonotonicNs> {
+        self.activity.sending_since.get()
+    }
+
+    /// Makes the answers behind one that is not read, so that their requests' memory is free.
+    pub fn settle(&self, now: MonotonicNs) {
+        if self.sending_since().is_some() {
+            self.pipeline.settle(now);
+        }
+    }
+
+    /// Closes the connection, whose client does not read.
+    pub fn close_unread(&self) {
+        self.refuse(&CloseReason::NotReading);
+        self.close();
     }
 
     /// Whether no request is under way.

@@ -10,13 +10,22 @@ use bytes::Bytes;
 
 use super::close::CloseReason;
 use crate::base::ids::ApiKey;
+use crate::base::limits::MIB;
 use crate::base::time::MonotonicNs;
 use crate::io::task::JoinHandle;
 use crate::server::api::produce::ProduceInFlight;
 use crate::shard::Credit;
 
-/// Requests of one connection that may be under way; past it the connection is not read.
+/// Requests of one connection whose answers have not left; past it the connection is not read.
 pub const REQUESTS_IN_FLIGHT_MAX: usize = 256;
+/// Those of them that are no Produce: their answers may be many times larger than they are, so
+/// that each is made when the one before it has left, as in Kafka.
+pub const HANDLED_IN_FLIGHT_MAX: usize = 1;
+/// Bytes of made answers that have not left; from here on the connection is not read.
+pub const OWED_BYTES_MAX: usize = MIB;
+
+/// The key whose requests are pipelined.
+const PRODUCE: ApiKey = ApiKey(0);
 
 /// What a request is answered with.
 #[derive(Debug, Default)]
@@ -25,6 +34,14 @@ pub struct Answer {
     pub pieces: Vec<Bytes>,
     /// The memory that its records hold, until it has left.
     pub credit: Option<Credit>,
+}
+
+impl Answer {
+    /// Bytes that are to be sent.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
 }
 
 impl From<Vec<Bytes>> for Answer {
@@ -59,8 +76,22 @@ pub struct InFlight {
     pub deadline: Option<MonotonicNs>,
     /// How far it is.
     pub progress: Progress,
-    /// The memory of its frame, held until the answer has left.
+    /// The memory of its frame until the answer is made, then that of the answer until it has
+    /// left.
     pub credit: Credit,
+    /// Bytes of the answer if it was made before its turn.
+    pub owed_bytes: usize,
+}
+
+/// What has left in one send.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// Requests that were answered.
+    pub requests: usize,
+    /// Those of them that are no Produce.
+    pub handled: usize,
+    /// Bytes of their answers.
+    pub bytes: usize,
 }
 
 impl InFlight {
@@ -73,6 +104,30 @@ impl InFlight {
             Progress::Produce(produce) => produce.poll_outcome(context),
             Progress::Handler(handle) => std::pin::Pin::new(handle).poll(context),
         }
+    }
+
+    /// Whether its answer may be many times larger than it is.
+    pub fn is_handled(&self) -> bool {
+        self.api_key != PRODUCE
+    }
+
+    /// Makes the answer now if that can be; answers its bytes if it was made now.
+    fn settle(&mut self, now: MonotonicNs) -> usize {
+        if matches!(self.progress, Progress::Ready(_)) {
+            return 0;
+        }
+        let outcome = match self.poll_outcome(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending if self.deadline.is_some_and(|deadline| now >= deadline) => {
+                self.time_out()
+            }
+            Poll::Pending => return 0,
+        };
+        let bytes = outcome.as_ref().map_or(0, Answer::bytes);
+        self.credit.shrink(bytes);
+        self.progress = Progress::Ready(outcome);
+        self.owed_bytes = bytes;
+        bytes
     }
 
     /// Answers what is still missing with the request's timeout.
@@ -90,6 +145,10 @@ pub struct Pipeline {
     queue: RefCell<VecDeque<InFlight>>,
     /// Requests whose answers have not left, those in the writer's hands included.
     in_flight: Cell<usize>,
+    /// Those of them that are no Produce.
+    handled: Cell<usize>,
+    /// Bytes of answers that are made and have not left.
+    owed_bytes: Cell<usize>,
     closed: Cell<bool>,
     writer: RefCell<Option<Waker>>,
     reader: RefCell<Option<Waker>>,
@@ -98,24 +157,35 @@ pub struct Pipeline {
 impl Pipeline {
     /// Queues a request. The caller has waited for room.
     pub fn push(&self, request: InFlight) {
+        let is_handled = request.is_handled();
         self.queue.borrow_mut().push_back(request);
         self.in_flight.set(self.in_flight.get() + 1);
+        if is_handled {
+            self.handled.set(self.handled.get() + 1);
+        }
         wake(&self.writer);
     }
 
-    /// Waits until there is room for another request, or the pipeline is closed.
-    pub async fn room(&self) {
-        self.in_flight_below(REQUESTS_IN_FLIGHT_MAX).await;
+    /// Whether a request of this kind may be started; `None` while its kind has not come.
+    pub fn has_room(&self, api_key: Option<ApiKey>) -> bool {
+        self.in_flight.get() < REQUESTS_IN_FLIGHT_MAX
+            && self.owed_bytes() < OWED_BYTES_MAX
+            && (api_key == Some(PRODUCE) || self.handled.get() < HANDLED_IN_FLIGHT_MAX)
+    }
+
+    /// Waits until there is room for such a request, or the pipeline is closed.
+    pub async fn room(&self, api_key: Option<ApiKey>) {
+        self.until(|| self.has_room(api_key)).await;
     }
 
     /// Waits until every answer has left, or the pipeline is closed.
     pub async fn drained(&self) {
-        self.in_flight_below(1).await;
+        self.until(|| self.in_flight.get() == 0).await;
     }
 
-    async fn in_flight_below(&self, limit: usize) {
+    async fn until(&self, is_so: impl Fn() -> bool) {
         std::future::poll_fn(|context| {
-            if self.in_flight.get() < limit || self.closed.get() {
+            if is_so() || self.closed.get() {
                 return Poll::Ready(());
             }
             *self.reader.borrow_mut() = Some(context.waker().clone());
@@ -144,11 +214,33 @@ impl Pipeline {
         self.queue.borrow_mut().pop_front()
     }
 
-    /// The answers of `count` requests have left.
-    pub fn sent(&self, count: usize) {
-        let left = self.in_flight.get().saturating_sub(count);
-        self.in_flight.set(left);
+    /// Bytes of answers that are made and have not left.
+    pub fn owed_bytes(&self) -> usize {
+        self.owed_bytes.get()
+    }
+
+    /// The writer holds `bytes` more of answers.
+    pub fn owes(&self, bytes: usize) {
+        self.owed_bytes.set(self.owed_bytes.get() + bytes);
+    }
+
+    /// Answers have left.
+    pub fn sent(&self, sent: &Sent) {
+        let less = |cell: &Cell<usize>, by: usize| cell.set(cell.get().saturating_sub(by));
+        less(&self.in_flight, sent.requests);
+        less(&self.handled, sent.handled);
+        less(&self.owed_bytes, sent.bytes);
         wake(&self.reader);
+    }
+
+    /// Makes the answers that can be made while the writer is held up by one that is not read, so
+    /// that the requests' memory is free again.
+    pub fn settle(&self, now: MonotonicNs) {
+        let mut owed = 0;
+        for request in self.queue.borrow_mut().iter_mut() {
+            owed += request.settle(now);
+        }
+        self.owes(owed);
     }
 
     /// Puts a request back that is not finished yet.

@@ -6,12 +6,13 @@ use super::close::CloseReason;
 use super::frame_buffer::{FrameBuffer, capacity_wanted};
 use super::pipeline::InFlight;
 use super::{Connection, hello};
-use crate::base::limits::KIB;
+use crate::base::ids::ApiKey;
+use crate::base::limits::{FRAME_BYTES_RESERVED, KIB};
 use crate::io;
 use crate::metrics::Counter;
 use crate::server::api;
 use crate::shard::{Credit, KEPT_SHARE_IDLE_MAX};
-use crate::wire::frame::{self, FrameError, FrameLimits, Progress};
+use crate::wire::frame::{self, FrameError, FrameLimits, LENGTH_BYTES, Progress};
 use crate::wire::header::RequestHeader;
 use crate::wire::primitives::Reader;
 
@@ -52,9 +53,12 @@ impl Connection {
     ) -> Result<bool, CloseReason> {
         let (mut turn_bytes, mut turn_frames) = (0, 0);
         while let Progress::Complete { bytes, .. } = inspect(buffer, limits)? {
+            // First room, then memory: who leaves answers unread takes none from the others.
+            self.pipeline.room(api_key_of(buffer)).await;
             let missing = bytes.saturating_sub(credit.bytes());
-            credit.take(missing).await;
-            self.pipeline.room().await;
+            if !self.pipeline.is_closed() {
+                credit.take(missing).await;
+            }
             if self.pipeline.is_closed() {
                 return Ok(false);
             }
@@ -84,13 +88,19 @@ impl Connection {
         let (api_key, deadline_and_progress) =
             (header.api_key, api::start(&self.context, header, reader)?);
         let (deadline, progress) = deadline_and_progress;
-        self.pipeline.push(InFlight {
+        let mut request = InFlight {
             api_key,
             received_at,
             deadline,
             progress,
             credit,
-        });
+            owed_bytes: 0,
+        };
+        if request.is_handled() {
+            // The frame has been decoded, and a handler may take its time.
+            request.credit.give_back_rights();
+        }
+        self.pipeline.push(request);
         Ok(())
     }
 
@@ -103,8 +113,17 @@ impl Connection {
     ) -> Result<(), CloseReason> {
         match inspect(buffer, limits)? {
             Progress::Partial { bytes, .. } => {
-                let wanted = capacity_wanted(bytes, buffer.received().len());
-                credit.take(wanted.saturating_sub(credit.bytes())).await;
+                let arrived = buffer.received().len();
+                let missing = capacity_wanted(bytes, arrived).saturating_sub(credit.bytes());
+                let api_key = api_key_of(buffer);
+                // While an answer is owed a little is read ahead, so that the stream's end is
+                // seen, but only from what everybody may take.
+                let reads_ahead = arrived < FRAME_BYTES_RESERVED && credit.try_take_common(missing);
+                if !reads_ahead {
+                    self.activity.note_partial(io::now(), false);
+                    self.pipeline.room(api_key).await;
+                    credit.take(missing).await;
+                }
                 buffer.make_room_for(bytes);
                 self.activity.note_partial(io::now(), true);
             }
@@ -135,6 +154,12 @@ impl Connection {
         buffer.give_back(bytes, count);
         Ok((count > 0).then_some(count))
     }
+}
+
+/// The kind of the first request, once that has come: it stands behind the frame's length.
+fn api_key_of(buffer: &FrameBuffer) -> Option<ApiKey> {
+    let key = buffer.received().get(LENGTH_BYTES..)?.first_chunk::<2>()?;
+    Some(ApiKey(i16::from_be_bytes(*key)))
 }
 
 /// Judges the first frame; what is no frame is named where its first bytes tell.

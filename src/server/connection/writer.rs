@@ -1,5 +1,6 @@
 //! The writing side: answers in request order, all that are ready in one vectored send.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -8,15 +9,15 @@ use bytes::Bytes;
 
 use super::Connection;
 use super::close::CloseReason;
-use super::pipeline::{Answer, InFlight, Outcome};
+use super::pipeline::{Answer, InFlight, Outcome, Sent};
 use crate::base::limits::MIB;
 use crate::io;
 use crate::metrics::{Counter, Stage};
 use crate::shard::Credit;
 
-/// From here on a send takes no further answer.
+/// Most bytes of one send; from here on it takes no further answer.
 const SEND_BYTES_MAX: usize = MIB;
-/// From here on a send takes no further answer (`IOV_MAX` is 1024).
+/// Most pieces of one send; from here on it takes no further answer (`IOV_MAX` is 1024).
 const SEND_PIECES_MAX: usize = 512;
 
 impl Connection {
@@ -26,10 +27,10 @@ impl Connection {
             if self.pipeline.is_closed() {
                 break;
             }
-            let Answer { mut pieces, credit } = outcome?;
-            let mut held = self.finish(request, credit);
-            let (mut failure, mut count) = (None, 1);
-            while failure.is_none() && !is_full(&pieces) {
+            let mut leaving = Leaving::default();
+            self.take_in(&mut leaving, request, outcome?);
+            let mut failure = None;
+            while failure.is_none() && !is_full(&leaving) {
                 let Some(mut request) = self.pipeline.try_next() else {
                     break;
                 };
@@ -38,19 +39,15 @@ impl Connection {
                         self.pipeline.put_back(request);
                         break;
                     }
-                    Some(Ok(more)) => {
-                        pieces.extend(more.pieces);
-                        held.absorb(self.finish(request, more.credit));
-                        count += 1;
-                    }
+                    Some(Ok(more)) => self.take_in(&mut leaving, request, more),
                     Some(Err(reason)) => failure = Some(reason),
                 }
             }
-            if !self.send(pieces).await {
+            if !self.send(leaving.pieces).await {
                 break;
             }
-            drop(held);
-            self.pipeline.sent(count);
+            drop(leaving.credit);
+            self.pipeline.sent(&leaving.sent);
             if let Some(reason) = failure {
                 return Err(reason);
             }
@@ -58,22 +55,53 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes the latency; answers the memory to be held until the answer has left.
-    fn finish(&self, request: InFlight, credit: Option<Credit>) -> Credit {
+    /// Notes the latency and puts the answer to those that leave. What the request held beyond
+    /// the answer's size is free again: its frame is with the log, or has been decoded.
+    fn take_in(&self, leaving: &mut Leaving, request: InFlight, answer: Answer) {
         let latency = io::now().since(request.received_at);
         self.node.metrics().record_request(request.api_key, latency);
-        let mut held = request.credit;
-        if let Some(credit) = credit {
-            held.absorb(credit);
+        let bytes = answer.bytes();
+        self.pipeline.owes(bytes.saturating_sub(request.owed_bytes));
+        leaving.sent.requests += 1;
+        leaving.sent.handled += usize::from(request.is_handled());
+        leaving.sent.bytes += bytes;
+        leaving.pieces.extend(answer.pieces);
+        let mut credit = request.credit;
+        if answer.credit.is_some() {
+            // The records, nearly all of the answer, have credit of their own.
+            credit.shrink(0);
+        } else {
+            credit.shrink(bytes);
         }
-        held
+        for credit in [Some(credit), answer.credit].into_iter().flatten() {
+            match &mut leaving.credit {
+                Some(held) => held.absorb(credit),
+                None => leaving.credit = Some(credit),
+            }
+        }
     }
 
+    /// Sends in portions, so that a peer that reads slowly is told from one that does not read.
     /// False when the connection is gone.
     async fn send(&self, pieces: Vec<Bytes>) -> bool {
-        if pieces.is_empty() {
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        if bytes == 0 {
             return true;
         }
+        if bytes <= SEND_BYTES_MAX && pieces.len() <= SEND_PIECES_MAX {
+            return self.send_portion(pieces).await;
+        }
+        let mut left = VecDeque::from(pieces);
+        while !left.is_empty() {
+            let portion = next_portion(&mut left);
+            if !self.send_portion(portion).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn send_portion(&self, pieces: Vec<Bytes>) -> bool {
         let bytes: usize = pieces.iter().map(Bytes::len).sum();
         let started_at = io::now();
         self.activity.note_sending(Some(started_at));
@@ -90,9 +118,36 @@ impl Connection {
     }
 }
 
-fn is_full(pieces: &[Bytes]) -> bool {
-    let bytes: usize = pieces.iter().map(Bytes::len).sum();
-    pieces.len() >= SEND_PIECES_MAX || bytes >= SEND_BYTES_MAX
+/// Answers that leave together.
+#[derive(Default)]
+struct Leaving {
+    pieces: Vec<Bytes>,
+    credit: Option<Credit>,
+    sent: Sent,
+}
+
+fn is_full(leaving: &Leaving) -> bool {
+    leaving.pieces.len() >= SEND_PIECES_MAX || leaving.sent.bytes >= SEND_BYTES_MAX
+}
+
+/// Takes from the front of `left` what one send carries: [`SEND_BYTES_MAX`], a larger piece in
+/// parts, and [`SEND_PIECES_MAX`] pieces.
+fn next_portion(left: &mut VecDeque<Bytes>) -> Vec<Bytes> {
+    let mut portion = Vec::with_capacity(left.len().min(SEND_PIECES_MAX));
+    let mut room = SEND_BYTES_MAX;
+    while room > 0 && portion.len() < SEND_PIECES_MAX {
+        let Some(mut piece) = left.pop_front() else {
+            break;
+        };
+        if piece.len() > room {
+            left.push_front(piece.split_off(room));
+        }
+        room -= piece.len();
+        if !piece.is_empty() {
+            portion.push(piece);
+        }
+    }
+    portion
 }
 
 /// Waits for a request's outcome, or answers its timeout.
@@ -125,4 +180,38 @@ async fn poll_now(request: &mut InFlight) -> Option<Outcome> {
         })
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_carries_no_more_than_its_limits_and_loses_nothing() {
+        for sizes in [
+            vec![SEND_BYTES_MAX],
+            vec![SEND_BYTES_MAX + 1],
+            vec![5, 3 * SEND_BYTES_MAX, 0, 7],
+            vec![1; SEND_PIECES_MAX],
+            vec![1; SEND_PIECES_MAX + 1],
+        ] {
+            let pieces: Vec<Bytes> = (0..sizes.len())
+                .map(|place| Bytes::from(vec![place as u8; sizes[place]]))
+                .collect();
+            let whole = pieces.concat();
+            let mut left = VecDeque::from(pieces);
+            let mut portions = Vec::new();
+            while !left.is_empty() {
+                let portion = next_portion(&mut left);
+                assert!(portion.len() <= SEND_PIECES_MAX);
+                let bytes = portion.concat();
+                assert!(bytes.len() <= SEND_BYTES_MAX);
+                portions.push(bytes);
+            }
+            assert_eq!(portions.concat(), whole);
+            let most = whole.len().div_ceil(SEND_BYTES_MAX);
+            let pieces = sizes.len().div_ceil(SEND_PIECES_MAX);
+            assert!(portions.len() <= most.max(pieces), "{}", portions.len());
+        }
+    }
 }

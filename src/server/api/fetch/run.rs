@@ -7,7 +7,6 @@ use super::FetchParameters;
 use super::limits::{kept, shares};
 use super::targets::Target;
 use crate::base::ids::ShardId;
-use crate::base::limits::KIB;
 use crate::io;
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::partition::{ParkedFetch, PartitionError, PartitionRead, ReadSpec};
@@ -16,10 +15,10 @@ use crate::shard::{
     Credit, FetchSignal, ParkedAt, ReadMessage, ShardMessage, UnparkMessage, Woken,
 };
 
-/// A read does not begin with less memory than this, unless the fetch itself asks for less.
-const READ_BYTES_MIN: usize = 64 * KIB;
 /// How long a read may wait for memory beyond the fetch's own time; then it finds nothing.
 const MEMORY_WAIT: Duration = Duration::from_millis(100);
+/// Reads of the same partitions: one with a share of the memory, one with as much as it found.
+const READS_MAX: usize = 2;
 
 /// One request to one owner.
 struct Asked {
@@ -117,20 +116,44 @@ impl<'a> FetchRun<'a> {
         }
         let held = self.found();
         let wanted = self.parameters.max_bytes.saturating_sub(held);
-        let least = READ_BYTES_MIN.min(wanted);
         let deadline = self.parameters.deadline.max(io::now().after(MEMORY_WAIT));
-        let granted = self.credit.take_some(least, wanted, deadline).await;
-        let park_below = if may_wait {
+        let mut granted = self.credit.take_for_answer(wanted, deadline).await;
+        let mut park_below = if may_wait {
             self.parameters.min_bytes.saturating_sub(held)
         } else {
             0
         };
-        let asked = self.ask(places, granted, park_below);
-        for owner in asked {
-            self.take_in(owner).await;
+        for _ in 0..READS_MAX {
+            for owner in self.ask(places, granted, park_below) {
+                self.take_in(owner).await;
+            }
+            // What was granted and not found goes back; a batch larger than that may have come.
+            let found = self.found();
+            if self.credit.settle(found) {
+                return;
+            }
+            self.drop_records(places);
+            self.credit.settle(held);
+            granted = found.saturating_sub(held);
+            if !self.credit.take_batch_answer(granted, deadline).await {
+                return;
+            }
+            // Where the fetch had to park it has.
+            park_below = 0;
         }
-        // What was granted and not found goes back; one batch more than granted may have come.
-        self.credit.settle(self.found());
+        self.drop_records(places);
+        self.credit.settle(held);
+    }
+
+    fn drop_records(&mut self, places: &[u32]) {
+        for place in places {
+            if let Some(Target::Readable {
+                read: Some(read), ..
+            }) = self.targets.get_mut(*place as usize)
+            {
+                read.drop_records();
+            }
+        }
     }
 
     fn ask(&self, places: &[u32], bytes: usize, park_below: usize) -> Vec<Asked> {
@@ -200,7 +223,7 @@ impl<'a> FetchRun<'a> {
             };
             *read = Some(answer);
             if let Some(slot) = self.parked.get_mut(place as usize) {
-                *slot = has_parked.then_some(parked);
+                *slot = has_parked.then_some(parked).or(*slot);
             }
         }
     }
@@ -221,10 +244,7 @@ impl<'a> FetchRun<'a> {
             } = target
                 && !keep
             {
-                read.bytes = 0;
-                if let Ok(records) = &mut read.records {
-                    records.clear();
-                }
+                read.drop_records();
             }
         }
         let budget = self.context.node().shard().budget();
