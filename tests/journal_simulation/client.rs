@@ -17,7 +17,7 @@ use crate::plan::Theme;
 use crate::world::World;
 
 /// Appends that must not wait for room for ever.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One idempotent producer's place in one log.
 #[derive(Clone, Copy, Debug)]

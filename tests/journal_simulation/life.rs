@@ -16,6 +16,7 @@ use coreline::log::{
 use crate::client;
 use crate::model::LogState;
 use crate::plan::Theme;
+use crate::retries;
 use crate::world::{DIRECTORY, World};
 
 /// Simulated time after which a life that has not finished its work hangs.
@@ -290,7 +291,7 @@ async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
     }
     world.model.borrow_mut().log_mut(generation).state = LogState::Open;
     attach(world, generation, &log);
-    Ok(())
+    retries::retry_known(world, generation, &log).await
 }
 
 /// What lies below the recovery point is not read at start, and reads of it do not check batches,

@@ -15,6 +15,7 @@ mod model;
 mod model_test;
 mod payload;
 mod plan;
+mod retries;
 mod seeded_test;
 mod world;
 
@@ -65,6 +66,7 @@ fn run_theme(theme: Theme) -> Stats {
 fn model_every_seed() {
     let stats = run_theme(Theme::Mixed);
     assert!(stats.appends > 0 && stats.crashes_at_work > 0 && stats.duplicates > 0);
+    assert!(stats.retries_after_start > 0);
 }
 
 #[test]

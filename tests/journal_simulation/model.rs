@@ -133,6 +133,13 @@ impl Model {
         states.all(|state| state != LogState::Damaged)
     }
 
+    /// The batches of a log, oldest first.
+    pub fn contents(&self, generation: u64) -> Vec<(Payload, Entry)> {
+        let payload = |entry: &Entry| self.attempts[entry.attempt as usize].payload;
+        let entries = self.log(generation).entries.iter();
+        entries.map(|entry| (payload(entry), *entry)).collect()
+    }
+
     /// The number of the next attempt.
     pub fn next_attempt(&self) -> u64 {
         self.attempts.len() as u64

@@ -30,6 +30,8 @@ mod epoch_cache_test;
 #[cfg(test)]
 mod index_test;
 #[cfg(test)]
+mod producer_snapshot_test;
+#[cfg(test)]
 mod producer_state_test;
 
 /// Bytes that are not the file they should be.

@@ -136,7 +136,7 @@ impl Default for ProducerEntry {
 
 impl ProducerEntry {
     /// Its last batches, oldest first; at most [`PRODUCER_BATCHES_MAX`].
-    pub fn batches(&self) -> impl DoubleEndedIterator<Item = &BatchMetadata> {
+    pub fn batches(&self) -> impl DoubleEndedIterator<Item = &BatchMetadata> + ExactSizeIterator {
         self.batches.iter()
     }
 
@@ -363,8 +363,21 @@ impl ProducerStates {
         before - self.producers.len()
     }
 
-    /// Puts back an entry that a snapshot kept.
-    pub fn load(&mut self, producer_id: ProducerId, entry: ProducerEntry) {
+    /// Puts back an entry that a snapshot kept. A later entry of the same producer takes the place
+    /// of the earlier one, whose batches stand before its own if they are of the same epoch.
+    pub fn load(&mut self, producer_id: ProducerId, mut entry: ProducerEntry) {
+        if let Some(mut earlier) = self.producers.remove(&producer_id) {
+            if let Some(first_offset) = earlier.transaction_first_offset {
+                self.open.remove(&first_offset);
+            }
+            if earlier.producer_epoch == entry.producer_epoch {
+                entry
+                    .batches
+                    .drain(..)
+                    .for_each(|batch| earlier.push(batch));
+                entry.batches = earlier.batches;
+            }
+        }
         if let Some(first_offset) = entry.transaction_first_offset {
             self.open.insert(first_offset, producer_id);
         }
