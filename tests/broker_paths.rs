@@ -217,10 +217,12 @@ fn max_bytes_is_kept_but_for_the_first_batch() {
         let _: ProduceResponse = client.ask(&produce("t", -1, &[(partition, 100)]), 9);
     }
     let mut request = fetch("t", &[(0, 0), (1, 0), (2, 0), (3, 0)]);
-    request.max_bytes = 10;
-    let response: FetchResponse = client.ask(&request, 12);
-    let sizes: Vec<_> = answers(&response).into_iter().map(bytes_of).collect();
-    assert!(sizes[0] > 10_000 && sizes[1..] == [0, 0, 0], "{sizes:?}");
+    for max_bytes in [10, 0] {
+        request.max_bytes = max_bytes;
+        let response: FetchResponse = client.ask(&request, 12);
+        let sizes: Vec<_> = answers(&response).into_iter().map(bytes_of).collect();
+        assert!(sizes[0] > 10_000 && sizes[1..] == [0, 0, 0], "{sizes:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::leadership::LeaderOnly;
 use super::replica::Partition;
 use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
 use crate::base::time::TimestampMs;
-use crate::log::{ReadError, ReadLimit, TimestampedOffset};
+use crate::log::{LogError, ReadError, ReadLimit, TimestampedOffset};
 
 /// Up to where a reader sees (`FetchIsolation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,7 @@ impl Partition {
             read.diverging = Some(diverging);
             return Ok(read);
         }
+        self.check_undamaged(spec.fetch_offset)?;
         let (start, end) = (self.log.log_start_offset(), self.log.log_end_offset());
         if spec.fetch_offset < start || spec.fetch_offset > end {
             return Err(PartitionError::OffsetOutOfRange);
@@ -166,6 +167,19 @@ impl Partition {
         read.bytes = result.bytes;
         read.records = Ok(result.slices);
         Ok(read)
+    }
+
+    /// Records at and past a damage are not there to be read, but they are not out of range either:
+    /// a consumer told so would go on elsewhere without a word.
+    fn check_undamaged(&self, offset: Offset) -> Result<(), PartitionError> {
+        match self.log.damage() {
+            Some(mark) if offset >= mark.offset => Err(LogError::Damaged(format!(
+                "{} is damaged at byte {}",
+                mark.file, mark.position
+            ))
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Where the client's log and this one part, if they do (`Partition.readRecords`).
@@ -223,6 +237,10 @@ impl Partition {
         let end = isolation.map_or(self.log.log_end_offset(), |isolation| {
             self.visible_end(isolation)
         });
+        if query != OffsetQuery::Earliest {
+            // The true end, and what a time finds, may lie past the damage.
+            self.check_undamaged(Offset(i64::MAX))?;
+        }
         let lags = isolation.is_some() && self.epoch_start.get() > end;
         match query {
             OffsetQuery::Latest if lags => Err(PartitionError::OffsetNotAvailable),

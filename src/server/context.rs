@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::node::Node;
 use crate::base::config::BrokerConfig;
+use crate::base::error_code::ErrorCode;
+use crate::base::ids::{ShardId, TopicPartition};
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::partition::ParkedFetch;
@@ -77,6 +79,21 @@ impl RequestContext {
     #[must_use]
     pub fn config(&self) -> &Arc<BrokerConfig> {
         self.node.config()
+    }
+
+    /// The shard that owns `partition`, which the metadata knows.
+    ///
+    /// # Errors
+    /// Kafka's code for one whose log is offline, or that another broker has
+    /// (`ReplicaManager.getPartitionOrError`).
+    pub fn owner(&self, partition: TopicPartition) -> Result<ShardId, ErrorCode> {
+        let shard = self.node.shard();
+        shard
+            .owner(partition)
+            .ok_or_else(|| match shard.is_offline(partition) {
+                true => ErrorCode::KAFKA_STORAGE_ERROR,
+                false => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            })
     }
 
     /// Registers a fetch that may park; the end of the connection cancels it.

@@ -126,6 +126,12 @@ impl Shard {
         self.router.borrow().owner(partition)
     }
 
+    /// Whether `partition` belongs to this broker and its log does not open.
+    #[must_use]
+    pub fn is_offline(&self, partition: TopicPartition) -> bool {
+        self.router.borrow().is_offline(partition)
+    }
+
     /// Replaces the router table whole.
     pub fn set_router(&self, router: Arc<Router>) {
         *self.router.borrow_mut() = router;

@@ -1,6 +1,6 @@
 //! Which shard owns a partition. A table, replaced whole when metadata changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::base::ids::{ShardId, TopicPartition};
 
@@ -8,6 +8,7 @@ use crate::base::ids::{ShardId, TopicPartition};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Router {
     owners: HashMap<TopicPartition, ShardId>,
+    offline: HashSet<TopicPartition>,
 }
 
 impl Router {
@@ -17,9 +18,16 @@ impl Router {
         self.owners.get(&partition).copied()
     }
 
-    /// Routes to `partition` no more.
-    pub fn remove(&mut self, partition: TopicPartition) {
+    /// Routes to `partition` no more: its log does not open.
+    pub fn take_offline(&mut self, partition: TopicPartition) {
         self.owners.remove(&partition);
+        self.offline.insert(partition);
+    }
+
+    /// Whether the log of `partition` belongs here and does not open (`HostedPartition.Offline`).
+    #[must_use]
+    pub fn is_offline(&self, partition: TopicPartition) -> bool {
+        self.offline.contains(&partition)
     }
 
     /// Partitions in the table.
@@ -117,6 +125,10 @@ mod tests {
         placement.remove(partition(2));
         assert_eq!(placement.place(partition(9)), ShardId(2));
         assert_eq!(placement.router().owner(partition(2)), None);
+        let mut router = placement.router().clone();
+        router.take_offline(partition(1));
+        assert!(router.is_offline(partition(1)) && !router.is_offline(partition(0)));
+        assert_eq!(router.owner(partition(1)), None);
     }
 
     #[test]

@@ -69,11 +69,17 @@ impl Harness {
 
     /// Stops in order and starts again on the same folder.
     pub fn restart(&mut self, options: &HarnessOptions) {
+        self.restart_after(options, |_| ());
+    }
+
+    /// The same, with something done to the folder in between.
+    pub fn restart_after(&mut self, options: &HarnessOptions, change: impl FnOnce(&Path)) {
         let report = self.broker.take().unwrap().stop();
         assert!(
             report.is_clean && report.duration < Duration::from_secs(2),
             "{report:?}"
         );
+        change(self.folder.path());
         let (broker, address) = start(self.folder.path(), options);
         (self.broker, self.address) = (Some(broker), address);
     }

@@ -306,7 +306,7 @@ impl Cases {
             .expect("it builds")
             .to_vec();
         self.add("transactional outside a transaction", batch);
-        for (epoch, sequence) in [(0, -1), (-1, 0), (-1, -1), (0, -2)] {
+        for (epoch, sequence) in [(0, -1), (-1, 0), (-1, -1), (0, -2), (-2, 0), (-7, 0)] {
             let batch = self
                 .idempotent(epoch, sequence)
                 .build()

@@ -130,8 +130,18 @@ fn config_of(topic: &str) -> LogConfig {
     config
 }
 
-/// What we would store of a case, but for offset and leader epoch.
-fn ours(case: &Case, now: i64) -> Result<BytesMut, ValidationError> {
+/// Kafka's code and our words.
+struct Refusal(ErrorCode, String);
+
+impl From<ValidationError> for Refusal {
+    fn from(error: ValidationError) -> Self {
+        Self(error.error_code(), error.to_string())
+    }
+}
+
+/// What we would store of a case, but for offset and leader epoch. No producer of the cases is
+/// known before.
+fn ours(case: &Case, now: i64) -> Result<BytesMut, Refusal> {
     let header = check_produced(case.records.as_deref(), ApiVersion(case.version))?;
     check_transactional(&header, None)?;
     let records = case.records.as_deref().unwrap_or_default();
@@ -143,14 +153,17 @@ fn ours(case: &Case, now: i64) -> Result<BytesMut, ValidationError> {
         now: TimestampMs(now),
     };
     let validated = validate(&mut batch, &options)?;
+    ProducerStates::default()
+        .check(&validated.header, AppendOrigin::Client)
+        .map_err(|error| Refusal(error.error_code(), error.to_string()))?;
     match wants_recompression(&validated.header, &config) {
-        Some(codec) => recompress(&batch, codec, &config),
+        Some(codec) => Ok(recompress(&batch, codec, &config)?),
         None => Ok(batch),
     }
 }
 
 fn our_code(case: &Case, now: i64) -> i16 {
-    ours(case, now).map_or_else(|error| error.error_code().0, |_| 0)
+    ours(case, now).map_or_else(|refusal| refusal.0.0, |_| 0)
 }
 
 fn deviation(name: &str) -> Option<ErrorCode> {
@@ -262,15 +275,9 @@ fn a_running_kafka_gives_the_recorded_answers_and_stores_what_we_would() {
         };
         let stamped = Some(produced.log_append_time).filter(|time| *time >= 0);
         let ours = ours(case, stamped.unwrap_or(now));
-        let our_code = ours
-            .as_ref()
-            .map_or_else(|error| error.error_code().0, |_| 0);
+        let our_code = ours.as_ref().map_or_else(|refusal| refusal.0.0, |_| 0);
         if our_code != code && deviation(&case.name).is_none_or(|code| code.0 != our_code) {
-            let words = ours
-                .as_ref()
-                .err()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let words = ours.as_ref().err().map_or("", |refusal| &refusal.1);
             let message = &produced.message;
             faults.push(format!(
                 "{}: {code} ({message}), ours {our_code} ({words})",

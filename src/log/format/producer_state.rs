@@ -236,7 +236,10 @@ impl ProducerStates {
             return Ok(ProducerCheck::Append);
         }
         let Some(entry) = self.producers.get(&header.producer_id) else {
-            // An unknown producer may begin anywhere: its records may have been deleted.
+            // An unknown producer may begin anywhere: its records may have been deleted. Its epoch
+            // is judged against none, as in Kafka (`ProducerAppendInfo.checkProducerEpoch`).
+            let unknown = ProducerEntry::default();
+            check_producer_epoch(&unknown, header.producer_id, header.producer_epoch)?;
             return Ok(ProducerCheck::Append);
         };
         if origin == AppendOrigin::Client

@@ -105,10 +105,8 @@ fn sort(
                         topic_id: found.id,
                         partition: asked.partition_index,
                     };
-                    let owner = context.node().shard().owner(id);
-                    owner
-                        .map(|owner| (owner, (id, query, asked.current_leader_epoch)))
-                        .ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+                    let owner = context.owner(id);
+                    owner.map(|owner| (owner, (id, query, asked.current_leader_epoch)))
                 }
             };
             let error_code = sorted.as_ref().err().copied().unwrap_or(ErrorCode::NONE);

@@ -86,8 +86,7 @@ fn find(
         topic_id: found.id,
         partition: asked.partition,
     };
-    let owner = context.node().shard().owner(id);
-    let owner = owner.ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    let owner = context.owner(id)?;
     Ok((owner, (id, asked.current_leader_epoch, asked.leader_epoch)))
 }
 

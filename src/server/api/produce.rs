@@ -210,8 +210,7 @@ impl Sorter<'_> {
             topic_id: topic.id,
             partition: data.index,
         };
-        let owner = self.context.node().shard().owner(partition);
-        let owner = owner.ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+        let owner = self.context.owner(partition)?;
         self.batch_bytes += batch.len();
         let entry = AppendEntry {
             partition,

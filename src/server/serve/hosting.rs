@@ -76,8 +76,8 @@ pub fn order(
 }
 
 /// Opens or creates the logs of `orders` and hosts their partitions, several at a time. A
-/// partition whose log does not open is not hosted and answers as one that has no leader; the
-/// others are. Answers what failed.
+/// partition whose log does not open is not hosted and is to be offline; the others are. Answers
+/// what failed.
 pub async fn host_all(shard: Rc<Shard>, orders: Vec<HostOrder>) -> Vec<(TopicPartition, String)> {
     let mut failed = Vec::new();
     let mut opening = VecDeque::new();

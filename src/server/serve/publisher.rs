@@ -187,13 +187,13 @@ impl Publisher {
         change
     }
 
-    /// The table, without partitions that no shard hosts: they answer as ones without a leader,
-    /// and the next image tries them again.
+    /// The table, with the partitions that no shard hosts offline: the next image tries them
+    /// again.
     fn router_without(&self, failed: &[(TopicPartition, String)]) -> Arc<Router> {
         let mut state = self.state.borrow_mut();
         let mut router = state.placement.router().clone();
         for (id, _) in failed {
-            router.remove(*id);
+            router.take_offline(*id);
             state.hosted.remove(id);
         }
         Arc::new(router)

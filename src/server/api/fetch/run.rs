@@ -182,7 +182,8 @@ impl<'a> FetchRun<'a> {
                     specs,
                     isolation: self.parameters.isolation,
                     max_bytes,
-                    min_one_batch: bytes > 0,
+                    // Nothing asked for still brings a batch, nothing granted does not.
+                    min_one_batch: bytes > 0 || self.parameters.max_bytes == 0,
                     park_below,
                     fetch: self.fetch,
                     reply,

@@ -74,7 +74,6 @@ pub fn resolve(
     is_follower: bool,
 ) -> Vec<Target> {
     let image = context.node().image_ref();
-    let shard = context.node().shard();
     let targets = targets.iter().enumerate();
     targets
         .map(|(place, target)| {
@@ -95,9 +94,13 @@ pub fn resolve(
                 topic_id: topic.id,
                 partition: target.partition,
             };
-            let owner = shard.owner(partition).filter(|_| !is_follower);
-            let Some(owner) = owner else {
-                return Target::Refused(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+            let owner = match context.owner(partition) {
+                Ok(_) if is_follower => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+                owner => owner,
+            };
+            let owner = match owner {
+                Ok(owner) => owner,
+                Err(error_code) => return Target::Refused(error_code),
             };
             let spec = ReadSpec {
                 partition,
