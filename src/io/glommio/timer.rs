@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use super::Core;
 use crate::base::time::MonotonicNs;
@@ -62,7 +62,7 @@ impl Timer {
     fn arm(&self, waker: LocalWaker) {
         let mut timer = self.timer.borrow_mut();
         let polled = Pin::new(&mut *timer).poll(&mut Context::from_waker(&waker.waker));
-        if let Poll::Ready(_) = polled {
+        if polled.is_ready() {
             waker.wake();
         }
     }
