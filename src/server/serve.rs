@@ -12,6 +12,7 @@ mod log_settings;
 mod publisher;
 mod shard_thread;
 mod shards;
+mod strays;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};

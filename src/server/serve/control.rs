@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use super::shards::{Shards, ShardsOptions};
+use super::strays;
 use crate::base::config::{BrokerConfig, Budgets};
 use crate::base::ids::{BrokerEpoch, Uuid};
 use crate::base::random::Random;
@@ -88,6 +89,8 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
     let controller = opened.map_err(|error| error.to_string())?;
     let (image, handle) = (controller.image(), controller.handle());
     let broker_epoch = controller.broker_epoch();
+    let strays = strays::set_aside(&config.log_dir, &image, &mut random).await;
+    strays.map_err(|error| format!("looking for stray folders: {error}"))?;
     let shards = ShardsOptions {
         config: Arc::clone(&config),
         budgets: options.budgets,

@@ -1,0 +1,83 @@
+//! Folders at start that belong to no partition of this broker: a topic was deleted and the broker
+//! died before its folders were, or the topic's name was given to a new one meanwhile.
+//!
+//! As in Kafka (`LogManager.isStrayKraftReplica`, KIP-858) they are renamed to end in `-stray`,
+//! named in the log and kept: only an operator deletes what metadata does not ask to be deleted. A
+//! folder in which nothing is yet is what a crash left of a creation, and is removed.
+//!
+//! Runs after recovery, when no journal names a log any more, and before any log is opened.
+
+use std::io::{Error, ErrorKind, Result};
+use std::path::Path;
+
+use crate::base::ids::{PartitionIndex, Uuid};
+use crate::base::limits::KIB;
+use crate::base::random::Random;
+use crate::cluster::image::Image;
+use crate::io::directory;
+use crate::log::format::file_names::{
+    CLUSTER_METADATA_FOLDER, FolderState, PARTITION_METADATA, marked_partition_folder,
+    parse_partition_folder,
+};
+use crate::log::format::partition_metadata;
+
+/// A `partition.metadata` holds two short lines.
+const PARTITION_METADATA_BYTES_MAX: usize = 4 * KIB;
+
+/// Sets aside what does not belong to `image`; answers how many folders that were.
+pub async fn set_aside(folder: &Path, image: &Image, random: &mut Random) -> Result<usize> {
+    let mut count = 0;
+    for entry in directory::list(folder).await? {
+        let parsed = parse_partition_folder(&entry.name)
+            .filter(|parsed| parsed.state == FolderState::Live)
+            .filter(|_| entry.is_directory && entry.name != CLUSTER_METADATA_FOLDER);
+        let Some(parsed) = parsed else { continue };
+        let path = folder.join(&entry.name);
+        // One that cannot be read is no stray: its partition is offline and says so.
+        let Some(topic_id) = read_topic_id(&path).await? else {
+            continue;
+        };
+        if belongs(image, (&parsed.topic, parsed.partition), topic_id) {
+            continue;
+        }
+        if topic_id.is_none() && directory::list(&path).await?.is_empty() {
+            directory::remove_all(&path).await?;
+            continue;
+        }
+        let (partition, unique) = (parsed.partition, random.next_uuid());
+        let unique = u128::from_be_bytes(unique.0);
+        let name = marked_partition_folder(&parsed.topic, partition, unique, FolderState::Stray);
+        directory::rename(&path, &folder.join(&name)).await?;
+        tracing::warn!(
+            "{} belongs to no partition of this broker and is now {name}; it may be deleted",
+            path.display()
+        );
+        count += 1;
+    }
+    if count > 0 {
+        directory::sync(folder).await?;
+    }
+    Ok(count)
+}
+
+/// The topic id that a partition's folder names: `Some(None)` where it names none, `None` where
+/// that cannot be read.
+async fn read_topic_id(path: &Path) -> Result<Option<Option<Uuid>>> {
+    let path = path.join(PARTITION_METADATA);
+    match directory::read_file(&path, PARTITION_METADATA_BYTES_MAX).await {
+        Ok(bytes) => Ok(partition_metadata::decode(&bytes).ok().map(Some)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(None)),
+        Err(error) => Err(Error::other(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Whether the folder of this partition is this broker's. Before anything is appended a folder
+/// names its topic's id, so that one without an id holds nothing.
+fn belongs(image: &Image, (topic, index): (&str, PartitionIndex), topic_id: Option<Uuid>) -> bool {
+    let topic = image.topics().by_name(topic);
+    topic.is_some_and(|topic| {
+        let partition = topic.partition(index);
+        let is_here = partition.is_some_and(|found| found.replicas.contains(&image.node_id()));
+        is_here && topic_id == Some(topic.id)
+    })
+}
