@@ -44,6 +44,9 @@
 //!   block. Broken by reordering by the device: `seeded_partial_block_rewritten_in_flight`.
 //! * a partial block that a later write completes has all its bytes in the live journal.
 //!   Broken by torn rewrite of the block: `model_every_seed`.
+//! * what leaves memory is in its segment, and nobody copies it from memory after that. Broken by
+//!   a block completed, written and evicted during a release:
+//!   `what_has_left_memory_is_never_missed`.
 //! * a segment file is new when it is named: never a recycled one. Broken by valid batches of
 //!   another partition past the end: `seeded_recycled_segment`.
 //! * the directory is synced before the first record that names a new file. Broken by lost

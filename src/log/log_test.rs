@@ -14,7 +14,7 @@ use crate::io;
 use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
 use crate::wire::record_batch::{BatchBuilder, NewRecord};
 
-fn batch(value_bytes: usize, mark: u8) -> BytesMut {
+pub(super) fn batch(value_bytes: usize, mark: u8) -> BytesMut {
     let value = vec![mark; value_bytes];
     let mut builder = BatchBuilder::new(Offset(0));
     builder.append(NewRecord {
@@ -26,7 +26,7 @@ fn batch(value_bytes: usize, mark: u8) -> BytesMut {
     builder.build().unwrap()
 }
 
-fn identity(topic: &str) -> LogIdentity {
+pub(super) fn identity(topic: &str) -> LogIdentity {
     LogIdentity {
         topic: topic.to_owned(),
         topic_id: Uuid([9; 16]),
@@ -34,11 +34,11 @@ fn identity(topic: &str) -> LogIdentity {
     }
 }
 
-fn context() -> AppendContext {
+pub(super) fn context() -> AppendContext {
     AppendContext::client(LeaderEpoch(1), io::now(), Duration::from_secs(30))
 }
 
-async fn start(incarnation: u8, cache_bytes: usize) -> Rc<ShardLogs> {
+pub(super) async fn start(incarnation: u8, cache_bytes: usize) -> Rc<ShardLogs> {
     let directory = PathBuf::from("/data");
     io::directory::create_all(&directory).await.unwrap();
     let report = recover(RecoveryOptions {
@@ -61,7 +61,7 @@ async fn start(incarnation: u8, cache_bytes: usize) -> Rc<ShardLogs> {
     .unwrap()
 }
 
-async fn read_all(log: &Rc<Log>) -> Vec<(i64, usize, u8)> {
+pub(super) async fn read_all(log: &Rc<Log>) -> Vec<(i64, usize, u8)> {
     let mut found = Vec::new();
     let mut from = log.log_start_offset();
     while from < log.log_end_offset() {
@@ -264,7 +264,7 @@ async fn check(log: &Rc<Log>, acked: i64) {
     }
 }
 
-fn seeds(default: u64) -> std::ops::Range<u64> {
+pub(super) fn seeds(default: u64) -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first: u64 = number("SEED").unwrap_or(0);
     first..first + number("SEEDS").unwrap_or(default)

@@ -51,6 +51,8 @@ mod write_back;
 
 #[cfg(test)]
 mod log_test;
+#[cfg(test)]
+mod small_memory_test;
 
 pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity, TimestampType};
 pub use config::{ReadLimit, ReadResult, TimestampedOffset};

@@ -1,0 +1,121 @@
+//! A cache far smaller than what is appended: batches leave memory as soon as they are in their
+//! segments, while the journal goes round, segments roll and readers lag.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::log_test::{batch, context, identity, read_all, seeds, start};
+use super::*;
+use crate::base::ids::Offset;
+use crate::base::limits::KIB;
+use crate::base::random::Random;
+use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
+use crate::io::{self, TaskClass};
+use crate::wire::record_batch::BatchHeader;
+
+const LOGS: usize = 6;
+const APPENDS: usize = 150;
+
+/// Appends without awaiting what came before, but for a few batches in flight.
+async fn produce(log: Rc<Log>, mut random: Random) {
+    for _ in 0..APPENDS {
+        let size = (1 << random.below(14)) + random.below(9_000) as usize;
+        let size = if random.chance(1, 12) {
+            size + 40_000
+        } else {
+            size
+        };
+        let mark = log.log_end_offset().0 as u8;
+        let appended = log.append(batch(size, mark), context()).await.unwrap();
+        if random.chance(1, 4) {
+            let end = Offset(appended.last_offset.0 + 1 - random.below(4) as i64);
+            log.wait_durable(end).await.unwrap();
+        }
+    }
+}
+
+/// Reads on behind the producers, from the start.
+async fn lag(log: Rc<Log>, is_done: Rc<Cell<bool>>) {
+    let mut from = Offset(0);
+    while !is_done.get() {
+        let limit = ReadLimit {
+            max_bytes: 20_000,
+            min_one_batch: true,
+            end: log.durable_end(),
+        };
+        let read = log.read(from, limit).await.unwrap();
+        for slice in &read.slices {
+            let mut at = 0;
+            while at < slice.len() {
+                let header = BatchHeader::parse(&slice[at..]).unwrap();
+                let end = at + header.total_bytes();
+                assert_eq!(header.base_offset, from, "offsets follow each other");
+                assert_eq!(slice[end - 2], from.0 as u8, "the batch of offset {from}");
+                from = header.next_offset();
+                at = end;
+            }
+        }
+        io::sleep(std::time::Duration::from_micros(700)).await;
+    }
+}
+
+async fn check_all(log: &Rc<Log>) {
+    let found = read_all(log).await;
+    assert_eq!(found.len(), APPENDS);
+    for (place, (offset, _, mark)) in found.iter().enumerate() {
+        assert_eq!((*offset, *mark), (place as i64, place as u8));
+    }
+}
+
+fn config() -> LogConfig {
+    LogConfig {
+        segment_bytes: 500_000,
+        ..LogConfig::default()
+    }
+}
+
+async fn load(seed: u64) {
+    let mut random = Random::new(seed);
+    let logs = start(1, (768 << random.below(3)) * KIB).await;
+    let is_done = Rc::new(Cell::new(false));
+    let (mut producers, mut readers, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..LOGS {
+        let name = identity(&format!("p{number}"));
+        let log = logs.create_log(name, config()).await.unwrap();
+        let producer = produce(Rc::clone(&log), Random::new(random.next_u64()));
+        producers.push(io::spawn(TaskClass::Produce, producer));
+        let reader = lag(Rc::clone(&log), Rc::clone(&is_done));
+        readers.push(io::spawn(TaskClass::Background, reader));
+        all.push(log);
+    }
+    for producer in producers {
+        producer.await;
+    }
+    is_done.set(true);
+    for reader in readers {
+        reader.await;
+    }
+    for log in &all {
+        log.wait_durable(log.log_end_offset()).await.unwrap();
+        check_all(log).await;
+    }
+}
+
+#[test]
+fn what_has_left_memory_is_never_missed() {
+    for seed in seeds(12) {
+        println!("seed {seed}");
+        let disk = SimDisk::new(SimDiskOptions::default(), seed);
+        SimRuntime::new(&disk, seed).block_on(load(seed)).unwrap();
+        disk.power_cut(seed);
+        SimRuntime::new(&disk, seed + 1)
+            .block_on(async {
+                let logs = start(2, 768 * KIB).await;
+                for number in 0..LOGS {
+                    let name = identity(&format!("p{number}"));
+                    check_all(&logs.open_log(name, config()).await.unwrap()).await;
+                }
+            })
+            .unwrap();
+    }
+}
