@@ -62,20 +62,32 @@ impl Log {
         let charge = context.buffer_bytes.max(length);
         let try_now = || {
             if self.shard.health.is_offline() || self.is_closed() {
-                return Some(());
+                return Some(false);
             }
             if self.shard.cache.is_under_pressure() {
                 self.shard.relieve_memory();
             }
-            (self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes())).then_some(())
+            if self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes()) {
+                return Some(true);
+            }
+            // Ring files come round when sealed segments are finished, and those wait for the disk.
+            self.shard.is_short_of_disk().then_some(false)
         };
-        if !self.shard.admission.is_idle() || try_now().is_none() {
-            let turn = self.shard.admission.take_until(context.deadline).await;
-            let _turn = turn.ok_or(AppendError::TimedOut)?;
-            let admitted = journal.room.wait_until(context.deadline, try_now).await;
-            admitted.ok_or(AppendError::TimedOut)?;
-        }
+        let is_first = self.shard.admission.is_idle();
+        let is_admitted = match is_first.then(&try_now).flatten() {
+            Some(is_admitted) => is_admitted,
+            None => {
+                let turn = self.shard.admission.take_until(context.deadline).await;
+                let _turn = turn.ok_or(AppendError::TimedOut)?;
+                let admitted = journal.room.wait_until(context.deadline, try_now).await;
+                admitted.ok_or(AppendError::TimedOut)?
+            }
+        };
         self.check_writable()?;
+        if !is_admitted {
+            let what = "the files of closed segments have none, and the journal keeps their bytes";
+            return Err(AppendError::StorageFull(what.to_owned()));
+        }
         Ok(Admitted {
             ring_bytes: ring_bytes(),
         })

@@ -44,6 +44,19 @@ pub(crate) struct ShardContext {
     pub(crate) logs: RefCell<BTreeMap<LogIdentity, Rc<Log>>>,
     /// No more appends: the shard is closing.
     pub(crate) is_closing: Cell<bool>,
+    /// Derived files for which the disk has no room now.
+    files_without_room: Cell<usize>,
+}
+
+/// As long as this lives, whoever would wait for ring or memory is refused instead: what is to make
+/// room there waits for the disk.
+pub(crate) struct ShortOfDisk(Rc<ShardContext>);
+
+impl Drop for ShortOfDisk {
+    fn drop(&mut self) {
+        let files = &self.0.files_without_room;
+        files.set(files.get() - 1);
+    }
 }
 
 /// What was read of the directory when the shard opened.
@@ -74,7 +87,21 @@ impl ShardContext {
             readers: RefCell::default(),
             logs: RefCell::default(),
             is_closing: Cell::new(false),
+            files_without_room: Cell::new(0),
         }
+    }
+
+    /// A derived file has no room on the disk.
+    pub(crate) fn note_short_of_disk(self: &Rc<Self>) -> ShortOfDisk {
+        self.files_without_room
+            .set(self.files_without_room.get() + 1);
+        self.journal.room.wake_all();
+        ShortOfDisk(Rc::clone(self))
+    }
+
+    /// Whether a derived file waits for room on the disk.
+    pub(crate) fn is_short_of_disk(&self) -> bool {
+        self.files_without_room.get() > 0
     }
 
     /// A random id.

@@ -40,6 +40,12 @@ impl LogError {
         }
     }
 
+    /// Whether the disk had no room.
+    #[must_use]
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+
     /// Kafka's code.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

@@ -50,6 +50,8 @@ mod wait;
 mod write_back;
 
 #[cfg(test)]
+mod full_disk_test;
+#[cfg(test)]
 mod log_test;
 #[cfg(test)]
 mod small_memory_test;

@@ -11,7 +11,7 @@ use super::error::LogError;
 use super::format::file_names::LEADER_EPOCH_CHECKPOINT;
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Done, Entry, Result};
-use super::partition_log::Log;
+use super::partition_log::{Log, LogStatus};
 use super::seeded::{SeededBug, is_seeded};
 use super::segment::{Segment, SegmentIndex, floor_to_block};
 use super::snapshots::Snapshot;
@@ -173,14 +173,7 @@ impl Log {
         self.shard.health.race(&self.waiters, durable).await?;
         self.write_to_the_byte(segment).await?;
         self.settle_written(segment);
-        loop {
-            match self.store_derived(segment, &snapshot).await {
-                Ok(()) => break,
-                Err(error) => tracing::warn!(%error, "trying again"),
-            }
-            self.shard.health.check()?;
-            io::sleep(RETRY_DELAY).await;
-        }
+        self.store_derived_in_time(segment, &snapshot).await?;
         segment.is_finished.set(true);
         segment.close_files();
         segment.waiters.wake_all();
@@ -215,6 +208,26 @@ impl Log {
         self.unpin_written();
     }
 
+    /// Writes the derived files of a sealed segment, as soon as the disk has room for them. A log
+    /// that is being deleted needs none.
+    async fn store_derived_in_time(&self, segment: &Segment, snapshot: &Snapshot) -> Result<()> {
+        let mut short_of_disk = None;
+        while let Err(error) = self.store_derived(segment, snapshot).await {
+            if error.is_full_disk() && short_of_disk.is_none() {
+                short_of_disk = Some(self.shard.note_short_of_disk());
+                // Whoever closes the shard need not wait for room.
+                segment.waiters.wake_all();
+            }
+            tracing::warn!(%error, "trying again");
+            self.shard.health.check()?;
+            if self.status.get() == LogStatus::Deleting {
+                return Ok(());
+            }
+            io::sleep(RETRY_DELAY).await;
+        }
+        Ok(())
+    }
+
     async fn store_derived(&self, segment: &Segment, snapshot: &Snapshot) -> Result<()> {
         let index = segment.index.borrow().clone();
         if let Some(index) = index {
@@ -241,6 +254,20 @@ impl Log {
         }
     }
 
+    /// Waits for a sealed segment's files, but not for room on the disk: without them the shard
+    /// does not close cleanly, and the next start makes them.
+    async fn wait_until_finished(&self, segment: &Segment) -> Result<()> {
+        let settled = || {
+            let is_finished = segment.is_finished.get();
+            (is_finished || self.shard.is_short_of_disk()).then_some(is_finished)
+        };
+        if self.shard.health.race(&segment.waiters, settled).await? {
+            return Ok(());
+        }
+        let full = std::io::ErrorKind::StorageFull.into();
+        Err(segment.failed("writing the indexes of", full))
+    }
+
     /// Ends the log's life in this incarnation: everything durable in segments, derived files
     /// written. The shard takes no more appends.
     pub(crate) async fn settle(self: &Rc<Self>) -> Result<()> {
@@ -256,8 +283,7 @@ impl Log {
         };
         for segment in unfinished {
             if segment.is_sealed.get() {
-                let finished = || segment.is_finished.get().then_some(());
-                self.shard.health.race(&segment.waiters, finished).await?;
+                self.wait_until_finished(&segment).await?;
                 continue;
             }
             if self.log_id().is_some() {

@@ -57,6 +57,19 @@ fn direct_io_is_tried_out() {
 }
 
 #[test]
+fn a_full_disk_does_not_forbid_the_start() {
+    let folder = std::path::Path::new("/somewhere");
+    let full = std::io::Error::from_raw_os_error(libc::ENOSPC);
+    let Ok(DirectIo::Unknown(notice)) = super::storage::judge(folder, Err(full)) else {
+        panic!("a full disk is no refusal");
+    };
+    assert!(notice.contains("/somewhere is full"), "{notice}");
+    let forbidden = std::io::Error::from_raw_os_error(libc::EACCES);
+    let refusal = super::storage::judge(folder, Err(forbidden)).unwrap_err();
+    assert!(refusal.0.contains("log.dirs="), "{refusal}");
+}
+
+#[test]
 fn file_systems_are_named_with_what_they_do_not_promise() {
     use super::storage::describe;
     assert_eq!(describe(0xEF53, || true).notice, None);

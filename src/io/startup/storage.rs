@@ -20,6 +20,8 @@ pub enum DirectIo {
     Supported,
     /// Files will be buffered by the kernel; the text says so to the operator.
     Buffered(String),
+    /// It could not be tried because the disk is full; the text says so to the operator.
+    Unknown(String),
 }
 
 /// Tries a direct write and read in `folder`, in a file that it removes again.
@@ -28,8 +30,17 @@ pub fn direct_io(folder: &Path) -> Result<DirectIo, Refusal> {
     let tried = try_direct(&path);
     // Whatever happened, the probe must not stay.
     let _ = fs::remove_file(&path);
+    judge(folder, tried)
+}
+
+pub(super) fn judge(folder: &Path, tried: io::Result<()>) -> Result<DirectIo, Refusal> {
     match tried {
         Ok(()) => Ok(DirectIo::Supported),
+        // Recovery names the room that it needs and waits for it; what is there can be read.
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(DirectIo::Unknown(format!(
+            "the file system of {} is full; delete topics or make it larger.",
+            folder.display()
+        ))),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             Ok(DirectIo::Buffered(format!(
                 "{} has no direct I/O in blocks of {BLOCK_BYTES} bytes: the kernel's page cache is \

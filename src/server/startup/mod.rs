@@ -139,7 +139,7 @@ fn warnings_of_folder(folder: &Path) -> Result<Vec<String>, StartupError> {
             folder.display()
         ));
     }
-    if let DirectIo::Buffered(notice) = direct_io(folder)? {
+    if let DirectIo::Buffered(notice) | DirectIo::Unknown(notice) = direct_io(folder)? {
         warnings.push(notice);
     }
     warnings.extend(file_system(folder).ok().and_then(|found| found.notice));
