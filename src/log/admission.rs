@@ -99,6 +99,7 @@ impl Log {
         segment.writer(false).await?;
         let file = LogIdFile {
             incarnation: self.shard.incarnation,
+            shard: self.shard.shard,
             log_id: self.shard.next_uuid().0,
             segment_base: segment.base_offset,
             position: segment.size.get(),

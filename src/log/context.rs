@@ -13,7 +13,7 @@ use super::partition_log::Log;
 use super::segment::Segment;
 use super::wait::Turns;
 use super::write_back::WriteBack;
-use crate::base::ids::{Offset, PartitionIndex, Uuid};
+use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::base::random::Random;
 use crate::io::AlignedBuffer;
 
@@ -27,6 +27,7 @@ const READERS_OPEN_MAX: usize = 256;
 pub(crate) struct ShardContext {
     pub(crate) directory: PathBuf,
     pub(crate) incarnation: Uuid,
+    pub(crate) shard: ShardId,
     pub(crate) health: Rc<Health>,
     pub(crate) journal: Rc<Journal>,
     pub(crate) cache: CacheBudget,
@@ -75,6 +76,7 @@ impl ShardContext {
         Self {
             directory: options.directory.clone(),
             incarnation: options.incarnation,
+            shard: options.shard,
             cache: CacheBudget::new(options.cache_bytes, Rc::clone(&journal.room)),
             journal,
             health,

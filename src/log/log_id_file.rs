@@ -3,11 +3,11 @@
 //! clean shutdown removes it.
 //!
 //! 88 bytes, big-endian: 8 of magic, 16 incarnation, 16 id, then as i64 or u64 the segment's base
-//! offset, the position in it, the log's end, its start and its recovery point, 4 zero, and CRC-32C
-//! over what precedes.
+//! offset, the position in it, the log's end, its start and its recovery point, the shard as u16,
+//! 2 zero, and CRC-32C over what precedes.
 
 use super::journal::record::LogId;
-use crate::base::ids::{Offset, Uuid};
+use crate::base::ids::{Offset, ShardId, Uuid};
 
 const MAGIC: [u8; 8] = *b"CLLOGID1";
 const CHECKED_BYTES: usize = 84;
@@ -16,6 +16,8 @@ const CHECKED_BYTES: usize = 84;
 pub(crate) struct LogIdFile {
     /// The start of the broker that gave it. An older one's means nothing any more.
     pub(crate) incarnation: Uuid,
+    /// Whose journal has its records.
+    pub(crate) shard: ShardId,
     /// The id.
     pub(crate) log_id: LogId,
     /// The segment that was active.
@@ -41,7 +43,8 @@ impl LogIdFile {
         for offset in [self.log_end, self.log_start, self.recovery_point] {
             out.extend_from_slice(&offset.0.to_be_bytes());
         }
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.shard.0.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
         let checksum = crc32c::crc32c(&out);
         out.extend_from_slice(&checksum.to_be_bytes());
         out
@@ -51,6 +54,7 @@ impl LogIdFile {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (checked, checksum) = bytes.split_at_checked(CHECKED_BYTES)?;
         let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
+        let shard = checked.get(CHECKED_BYTES - 4..)?.first_chunk::<2>()?;
         let mut rest = checked.strip_prefix(&MAGIC)?;
         if checksum != crc32c::crc32c(checked) {
             return None;
@@ -69,6 +73,7 @@ impl LogIdFile {
         };
         Some(Self {
             incarnation,
+            shard: ShardId(u16::from_be_bytes(*shard)),
             log_id,
             segment_base: Offset(long()?.cast_signed()),
             position: long()?,
@@ -87,6 +92,7 @@ mod tests {
     fn a_file_comes_back_and_every_flipped_bit_is_noticed() {
         let file = LogIdFile {
             incarnation: Uuid([1; 16]),
+            shard: ShardId(513),
             log_id: [2; 16],
             segment_base: Offset(3),
             position: 4,

@@ -347,3 +347,6 @@ fn cycles_are_shared_by_what_is_in_flight() {
         );
     }
 }
+
+#[path = "damage_test.rs"]
+mod damage_test;

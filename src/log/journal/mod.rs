@@ -8,6 +8,7 @@
 //! | `queue` | what one log has queued, in its one order |
 //! | `plan` | which queued records make the next cycle (pure) |
 //! | `ring` | the files on disk |
+//! | `ring_list` | which files there must be |
 //! | `room` | what may still be admitted, and which file is reused next (pure) |
 //! | `state` | what a journal keeps in memory |
 //! | `writer` | the loop: build, write, complete in order |
@@ -19,6 +20,7 @@ mod queue;
 pub mod record;
 mod release;
 mod ring;
+mod ring_list;
 mod room;
 pub mod sizes;
 mod state;
@@ -27,6 +29,7 @@ mod writer;
 pub(crate) use queue::{Done, Entry, JournalQueue, Signal};
 pub(crate) use release::Copied;
 pub(crate) use ring::{JOURNAL_FOLDER, RING_FILE_PREFIX, ring_path, shard_folder};
+pub(crate) use ring_list::{RING_FILE_NAME, list_path, load as load_ring_list};
 pub(crate) use room::reservation;
 pub(crate) use writer::{Journal, JournalOptions};
 

@@ -57,7 +57,7 @@ impl Journal {
 
     /// Adds one file. No room for it is no failure: the ring stays as it is.
     async fn grow(self: Rc<Self>) {
-        match super::ring::create_file(&self.options).await {
+        match super::ring::add_file(&self.options).await {
             Ok(file) => self.add_file(file),
             Err(error) => tracing::warn!(%error, "the journal does not grow"),
         }

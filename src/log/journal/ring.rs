@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Result;
+use super::ring_list::{self, RING_FILE_NAME};
 use super::sizes::RING_FILES_MIN;
 use super::writer::JournalOptions;
 use crate::base::ids::ShardId;
@@ -52,7 +53,7 @@ pub(super) async fn open_ring(options: &JournalOptions) -> Result<Vec<RingFile>>
         let path = folder.join(&entry.name);
         let len = io::directory::metadata(&path).await.map_err(failed)?.len;
         let fits = len == options.sizes.file_bytes && names.len() < options.sizes.files_max;
-        if fits && entry.name.starts_with("ring-") {
+        if fits && entry.name.starts_with(RING_FILE_NAME) {
             names.push(entry.name);
         } else if !entry.is_directory {
             io::directory::remove_file(&path).await.map_err(failed)?;
@@ -66,6 +67,7 @@ pub(super) async fn open_ring(options: &JournalOptions) -> Result<Vec<RingFile>>
         files.push(create_file(options).await?);
     }
     io::directory::sync(&folder).await.map_err(failed)?;
+    ring_list::store(options, &folder).await?;
     let parent = options.directory.join(JOURNAL_FOLDER);
     io::directory::sync(&parent).await.map_err(failed)?;
     io::directory::sync(&options.directory)
@@ -86,8 +88,16 @@ async fn open_file(path: &Path, create_new: bool) -> std::io::Result<RingFile> {
     Ok(file)
 }
 
+/// A new file for a ring that is in use, durable with its name and listed.
+pub(super) async fn add_file(options: &JournalOptions) -> Result<RingFile> {
+    let file = create_file(options).await?;
+    let folder = shard_folder(&options.directory, options.identity.shard);
+    ring_list::store(options, &folder).await?;
+    Ok(file)
+}
+
 /// A new file of zeros under the first free number, durable with its name.
-pub(super) async fn create_file(options: &JournalOptions) -> Result<RingFile> {
+async fn create_file(options: &JournalOptions) -> Result<RingFile> {
     let (directory, shard) = (&options.directory, options.identity.shard);
     let folder = shard_folder(directory, shard);
     let failed = |error| LogError::io(format!("creating a file in {}", folder.display()), error);

@@ -52,7 +52,9 @@ impl LogRecovery<'_> {
     pub(crate) async fn run(mut self) -> Result<Applied> {
         let mut applied = Applied::default();
         if let Some(place) = self.plan.suspect {
-            let what = "a damaged journal cycle held what followed here".to_owned();
+            let what = self.plan.suspect_cause.take();
+            let what = what
+                .unwrap_or_else(|| "a damaged journal cycle held what followed here".to_owned());
             self.note_damage(&mut applied, place, what);
         }
         if let Some(place) = self.plan.first_hole() {
@@ -187,6 +189,9 @@ impl LogRecovery<'_> {
         let listing = crate::log::open::list_folder(self.folder).await?;
         if let Some(start) = self.plan.reset_to {
             return self.empty(start, &listing.names).await;
+        }
+        if applied.damage.is_some() && !is_seeded(SeededBug::DamageCutAsTear) {
+            return Ok(());
         }
         for base in listing.segments.keys() {
             let path = segment_path(self.folder, Offset(*base), LogFileKind::Log);

@@ -13,7 +13,7 @@ use crate::log::journal::JOURNAL_FOLDER;
 const MAGIC: [u8; 8] = *b"CLCURRN1";
 const FILE_BYTES_MAX: usize = 4096;
 
-fn path(directory: &Path) -> PathBuf {
+pub(super) fn path(directory: &Path) -> PathBuf {
     directory.join(JOURNAL_FOLDER).join("current")
 }
 

@@ -40,6 +40,16 @@ pub(super) enum FolderId {
 }
 
 impl Folder {
+    /// Whether a log id file is in it, of whatever incarnation.
+    pub(super) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// What the file says.
+    pub(super) fn log_id(&self) -> Option<LogIdFile> {
+        self.id.as_deref().and_then(LogIdFile::decode)
+    }
+
     pub(super) fn id_of(&self, incarnation: Uuid) -> FolderId {
         let Some(bytes) = &self.id else {
             return FolderId::AtRest;

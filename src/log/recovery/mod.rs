@@ -8,6 +8,7 @@
 //! | `chain` | which cycles count, tear or damage (pure) |
 //! | `replay` | records to a plan per log (pure) |
 //! | `apply` | a plan meets a log's files |
+//! | `lost` | journals and ring files that are gone |
 //! | `kafka_style` | folders at rest that were not cleanly closed |
 //! | `rebuild` | indexes, producers, epochs |
 //! | `checkpoints` | Kafka's checkpoint files |
@@ -22,6 +23,7 @@ mod checkpoints;
 mod current;
 mod folders;
 mod kafka_style;
+mod lost;
 mod rebuild;
 mod replay;
 mod ring_reader;
@@ -140,6 +142,7 @@ async fn recover_once(options: &RecoveryOptions) -> Result<RecoveryReport, LogEr
     settled.write(&directory).await?;
     remove_clean_shutdown(&directory).await?;
     current::write(&directory, options.incarnation).await?;
+    lost::forget_retirement(&directory).await?;
     seal::set_aside(&directory, &mut report).await?;
     seal::take_back_ring_files(&directory, shards).await?;
     Ok(report)
@@ -169,12 +172,18 @@ async fn recover_at_rest(
         return Ok(());
     }
     report.logs_recovered = folders.len();
+    let is_retired = lost::is_retired(directory).await?;
     let notices = Rc::new(RefCell::new(Vec::new()));
     let (shared, known) = (Rc::clone(&notices), Rc::clone(checkpoints));
     for_each_limited(folders.to_vec(), LOGS_AT_ONCE, move |folder| {
         let (notices, checkpoints) = (Rc::clone(&shared), Rc::clone(&known));
         async move {
             let recovery_point = checkpoints.borrow().recovery_point(&folder);
+            if !is_retired && folder.has_id() {
+                let notice = lost::mark_lost_journal(&folder).await?;
+                notices.borrow_mut().push(notice);
+                return Ok(());
+            }
             match kafka_style::recover_folder(&folder.path, recovery_point).await {
                 Ok(recovered) => {
                     checkpoints
@@ -217,6 +226,7 @@ async fn recover_journalled(
             "the journal names a log, {id}, that no directory carries"
         ));
     }
+    report.notices.append(&mut all.losses.notices);
     report.damaged_rings = std::mem::take(&mut all.damaged_rings);
     let mut jobs = Vec::new();
     for folder in folders {
@@ -259,6 +269,8 @@ struct AllPlans {
     ring_of: std::collections::BTreeMap<super::journal::record::LogId, usize>,
     /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
     concerns_unnamed: bool,
+    /// Ring files that are gone.
+    losses: lost::Losses,
     /// Folders of rings with damaged cycles or with records of unknown logs.
     damaged_rings: Vec<PathBuf>,
 }
@@ -266,13 +278,17 @@ struct AllPlans {
 impl AllPlans {
     fn take(&mut self, id: &super::log_id_file::LogIdFile) -> (LogPlan, usize) {
         let ring = self.ring_of.get(&id.log_id).copied().unwrap_or_default();
-        let plan = self.replay.plans.remove(&id.log_id).unwrap_or_else(|| {
+        let mut plan = self.replay.plans.remove(&id.log_id).unwrap_or_else(|| {
             let mut plan = LogPlan::begin(id);
             if self.concerns_unnamed {
                 plan.suspect = Some(plan.end);
             }
             plan
         });
+        if let Some(cause) = self.losses.of_shard(id.shard) {
+            plan.suspect_from(plan.end);
+            plan.suspect_cause.get_or_insert(cause);
+        }
         (plan, ring)
     }
 }
@@ -288,7 +304,7 @@ async fn replay_rings(
             folders::FolderId::Current(id) => Some((id.log_id, id)),
             _ => None,
         })
-        .collect();
+        .collect::<std::collections::BTreeMap<_, super::log_id_file::LogIdFile>>();
     let journal = directory.join(JOURNAL_FOLDER);
     let failed = |error| LogError::io(format!("listing {}", journal.display()), error);
     let mut rings = Vec::new();
@@ -296,6 +312,7 @@ async fn replay_rings(
         replay: Replay::default(),
         ring_of: Default::default(),
         concerns_unnamed: false,
+        losses: lost::Losses::find(directory, incarnation, ids.values()).await?,
         damaged_rings: Vec::new(),
     };
     for entry in io::directory::list(&journal).await.map_err(failed)? {

@@ -54,6 +54,8 @@ pub(crate) struct LogPlan {
     pub(crate) reset_to: Option<Offset>,
     /// A damaged cycle may have held more of the log from here on: the earliest such place.
     pub(crate) suspect: Option<Place>,
+    /// Why, where it is not a damaged cycle.
+    pub(crate) suspect_cause: Option<String>,
 }
 
 impl LogPlan {
@@ -155,7 +157,7 @@ impl LogPlan {
         self.suspect = self.suspect.filter(|suspect| *suspect < place);
     }
 
-    fn suspect_from(&mut self, place: Place) {
+    pub(super) fn suspect_from(&mut self, place: Place) {
         let place = place.max(self.watermark);
         self.suspect = Some(self.suspect.map_or(place, |known| known.min(place)));
     }

@@ -8,6 +8,7 @@ const ID: LogId = [3; 16];
 fn id_file() -> LogIdFile {
     LogIdFile {
         incarnation: Uuid::ZERO,
+        shard: crate::base::ids::ShardId(0),
         log_id: ID,
         segment_base: Offset(0),
         position: 100,

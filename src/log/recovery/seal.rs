@@ -5,12 +5,15 @@ use std::path::Path;
 use super::RecoveryReport;
 use super::checkpoints::Checkpoints;
 use super::folders::list_folders;
+use super::lost;
 use crate::base::ids::{BrokerEpoch, ShardId};
 use crate::io;
 use crate::log::error::LogError;
 use crate::log::format::clean_shutdown;
 use crate::log::format::file_names::{CLEAN_SHUTDOWN, LOG_ID};
-use crate::log::journal::{JOURNAL_FOLDER, RING_FILE_PREFIX, ring_path, shard_folder};
+use crate::log::journal::{
+    JOURNAL_FOLDER, RING_FILE_NAME, RING_FILE_PREFIX, ring_path, shard_folder,
+};
 use crate::log::shard_logs::ClosedLog;
 
 /// Ends a clean shutdown once every shard has closed: checkpoint files, then the journal folder,
@@ -49,6 +52,7 @@ pub async fn seal_directory(
 async fn retire_journal(directory: &Path) -> Result<(), LogError> {
     let journal = directory.join(JOURNAL_FOLDER);
     let failed = |error| LogError::io(format!("emptying {}", journal.display()), error);
+    lost::note_retirement(directory).await?;
     let mut number = 0;
     for shard in list_or_nothing(&journal).await.map_err(failed)? {
         let folder = journal.join(&shard);
@@ -56,6 +60,9 @@ async fn retire_journal(directory: &Path) -> Result<(), LogError> {
             continue;
         }
         for name in list_or_nothing(&folder).await.map_err(failed)? {
+            if !name.starts_with(RING_FILE_NAME) {
+                continue;
+            }
             let target = directory.join(format!("{RING_FILE_PREFIX}{number:04}"));
             io::directory::rename(&folder.join(name), &target)
                 .await

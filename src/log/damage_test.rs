@@ -1,0 +1,145 @@
+//! Files that are gone or hold something else than what was written: noticed, named, never taken
+//! for a shorter log.
+
+use super::*;
+
+const JOURNAL: &str = "/data/coreline-journal";
+
+/// A life that ends in a kill with everything acknowledged.
+fn killed_life(disk: &SimDisk, seed: u64) {
+    SimRuntime::new(disk, seed)
+        .block_on(async {
+            let logs = start(1, 64 * MIB).await;
+            let log = logs
+                .create_log(identity("a"), LogConfig::default())
+                .await
+                .unwrap();
+            append_many(&log, &SIZES).await;
+            io::sleep(Duration::from_millis(200)).await;
+        })
+        .unwrap();
+    disk.kill(seed);
+}
+
+async fn recover_again(incarnation: u8) -> RecoveryReport {
+    let options = RecoveryOptions {
+        directory: PathBuf::from("/data"),
+        incarnation: Uuid([incarnation; 16]),
+        shard_count: 1,
+        journal_bytes: 2 * MIB as u64,
+    };
+    recover(options).await.unwrap()
+}
+
+async fn open_again(incarnation: u8, report: &RecoveryReport) -> Rc<Log> {
+    let options = ShardLogsOptions {
+        directory: PathBuf::from("/data"),
+        shard: ShardId(0),
+        incarnation: Uuid([incarnation; 16]),
+        journal_bytes: report.journal_bytes_per_shard,
+        cache_bytes: 64 * MIB,
+        random_seed: u64::from(incarnation),
+    };
+    let logs = ShardLogs::open(options).await.unwrap();
+    logs.open_log(identity("a"), LogConfig::default())
+        .await
+        .unwrap()
+}
+
+/// The log is marked, takes nothing, and serves whole batches below the mark.
+async fn assert_damaged(log: &Rc<Log>) {
+    let mark = log.damage().expect("a mark");
+    let refused = log.append(batch(10, 1), context()).await.unwrap_err();
+    assert_eq!(
+        refused.error_code(),
+        crate::base::error_code::ErrorCode::KAFKA_STORAGE_ERROR
+    );
+    let limit = ReadLimit {
+        max_bytes: 64 * KIB,
+        min_one_batch: true,
+        end: Offset(i64::MAX),
+    };
+    let mut from = Offset(0);
+    while from < mark.offset {
+        let read = log.read(from, limit).await.unwrap();
+        assert!(read.bytes > 0, "nothing at {from}, damage {mark:?}");
+        for slice in &read.slices {
+            let header = crate::wire::record_batch::BatchHeader::parse(slice).unwrap();
+            crate::wire::record_batch::verify_crc(&slice[..header.total_bytes()]).unwrap();
+            from = header.next_offset();
+        }
+    }
+}
+
+#[test]
+fn a_lost_ring_file_is_named_and_marks_the_logs_of_its_shard() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 11);
+    killed_life(&disk, 11);
+    let shard = format!("{JOURNAL}/shard-0000");
+    let mut names = disk.list(&shard).unwrap();
+    names.retain(|(name, _)| name.starts_with("ring-"));
+    let used = names.into_iter().map(|(name, _)| format!("{shard}/{name}"));
+    let used: Vec<_> = used
+        .filter(|path| disk.contents(path).unwrap().iter().any(|byte| *byte != 0))
+        .collect();
+    SimRuntime::new(&disk, 12)
+        .block_on(async {
+            for path in &used {
+                io::directory::remove_file(path.as_ref()).await.unwrap();
+            }
+            let report = recover_again(2).await;
+            for path in &used {
+                let named = |notice: &String| notice.contains(path) && notice.contains("missing");
+                assert!(report.notices.iter().any(named), "{:?}", report.notices);
+            }
+            assert_damaged(&open_again(2, &report).await).await;
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_lost_journal_folder_is_damage_and_nothing_is_cut() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 13);
+    killed_life(&disk, 13);
+    let segment = "/data/a-0/00000000000000000000.log";
+    let before = disk.contents(segment).unwrap();
+    SimRuntime::new(&disk, 14)
+        .block_on(async {
+            io::directory::remove_all(JOURNAL.as_ref()).await.unwrap();
+            let report = recover_again(2).await;
+            let named = |notice: &String| notice.contains("a-0") && notice.contains("missing");
+            assert!(report.notices.iter().any(named), "{:?}", report.notices);
+            assert_damaged(&open_again(2, &report).await).await;
+        })
+        .unwrap();
+    assert_eq!(disk.contents(segment).unwrap(), before);
+}
+
+#[test]
+fn a_shutdown_cut_short_is_no_lost_journal() {
+    for steps in 0..60 {
+        let disk = SimDisk::new(SimDiskOptions::default(), steps);
+        let crashing = disk.clone();
+        let _ = SimRuntime::new(&disk, steps).block_on(async move {
+            let logs = start(1, 64 * MIB).await;
+            let log = logs
+                .create_log(identity("a"), LogConfig::default())
+                .await
+                .unwrap();
+            append_many(&log, &SIZES).await;
+            let closed = logs.close().await.unwrap();
+            crashing.crash_after(steps);
+            let _ = seal_directory(logs.directory(), &closed, BrokerEpoch(1)).await;
+        });
+        disk.power_cut(steps);
+        disk.never_crash();
+        SimRuntime::new(&disk, steps + 1)
+            .block_on(async {
+                let report = recover_again(2).await;
+                let log = open_again(2, &report).await;
+                assert_eq!(log.damage(), None, "step {steps}: {:?}", report.notices);
+                assert_eq!(read_all(&log).await.len(), SIZES.len());
+            })
+            .unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! Journals and ring files that are gone. What they held cannot be told from nothing by the bytes
+//! that are left, so two files say what there must be: each ring's list, and `coreline-retired`
+//! in the log directory, which a clean shutdown leaves in place of the journal's folder.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::apply::mark_damage;
+use super::current;
+use super::folders::Folder;
+use crate::base::ids::{Offset, ShardId, Uuid};
+use crate::io;
+use crate::log::error::LogError;
+use crate::log::format::damage_mark::DamageMark;
+use crate::log::format::file_names::{LogFileKind, LogFileName};
+use crate::log::journal::{list_path, load_ring_list, shard_folder};
+use crate::log::log_id_file::LogIdFile;
+use crate::log::open::list_folder;
+use crate::log::scan::Scanner;
+use crate::log::segment::segment_path;
+
+/// What a journal that was emptied in order leaves: its `current`, moved here before the first of
+/// its files is touched.
+const RETIRED: &str = "coreline-retired";
+
+fn retired_path(directory: &Path) -> PathBuf {
+    directory.join(RETIRED)
+}
+
+/// Says that everything is in segments and the journal is about to go.
+pub(super) async fn note_retirement(directory: &Path) -> Result<(), LogError> {
+    let from = current::path(directory);
+    let failed = |error| LogError::io(format!("retiring {}", from.display()), error);
+    match io::directory::rename(&from, &retired_path(directory)).await {
+        // Told already by a shutdown that was cut short.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        moved => moved.map_err(failed)?,
+    }
+    io::directory::sync(directory).await.map_err(failed)?;
+    let journal = from.parent().unwrap_or(directory);
+    io::directory::sync(journal).await.map_err(failed)
+}
+
+/// Whether the last journal was emptied in order.
+pub(super) async fn is_retired(directory: &Path) -> Result<bool, LogError> {
+    let path = retired_path(directory);
+    match io::directory::metadata(&path).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(LogError::io(format!("reading {}", path.display()), error)),
+    }
+}
+
+/// A new journal is in force.
+pub(super) async fn forget_retirement(directory: &Path) -> Result<(), LogError> {
+    let path = retired_path(directory);
+    let failed = |error| LogError::io(format!("removing {}", path.display()), error);
+    match io::directory::remove_file(&path).await {
+        Ok(()) => io::directory::sync(directory).await.map_err(failed),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Ring files that the lists name and no folder holds.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    shards: BTreeSet<ShardId>,
+    /// One line a file.
+    pub(super) notices: Vec<String>,
+}
+
+impl Losses {
+    /// Compares the rings of all shards that logs name with their lists.
+    pub(super) async fn find<'a>(
+        directory: &Path,
+        incarnation: Uuid,
+        ids: impl Iterator<Item = &'a LogIdFile>,
+    ) -> Result<Self, LogError> {
+        let mut losses = Self::default();
+        let shards: BTreeSet<ShardId> = ids.map(|id| id.shard).collect();
+        for shard in shards {
+            let folder = shard_folder(directory, shard);
+            let gone = match load_ring_list(&folder, incarnation).await? {
+                None => vec![list_path(&folder)],
+                Some(names) => missing(&folder, names).await?,
+            };
+            for path in gone {
+                losses.shards.insert(shard);
+                losses.notices.push(format!(
+                    "{} is missing: journal damage; what it held of the logs of shard {shard} is \
+                     lost",
+                    path.display()
+                ));
+            }
+        }
+        Ok(losses)
+    }
+
+    /// Why the logs of a shard may have lost what follows their known end, if they may.
+    pub(super) fn of_shard(&self, shard: ShardId) -> Option<String> {
+        let is_hit = self.shards.contains(&shard);
+        is_hit.then(|| "a missing journal file may have held what followed here".to_owned())
+    }
+}
+
+async fn missing(folder: &Path, names: Vec<String>) -> Result<Vec<PathBuf>, LogError> {
+    let failed = |error| LogError::io(format!("listing {}", folder.display()), error);
+    let entries = io::directory::list(folder).await.map_err(failed)?;
+    let is_there = |name: &String| entries.iter().any(|entry| entry.name == *name);
+    let gone = names.into_iter().filter(|name| !is_there(name));
+    Ok(gone.map(|name| folder.join(name)).collect())
+}
+
+/// A folder whose log has an id while no journal is there was not cleanly closed. Nothing is cut:
+/// it serves the whole batches that its files hold, takes none, and answers with an error past
+/// them.
+pub(super) async fn mark_lost_journal(folder: &Folder) -> Result<String, LogError> {
+    let listing = list_folder(&folder.path).await?;
+    let (mut base, mut position, mut offset) = (Offset(0), 0, Offset(0));
+    for (segment, size) in &listing.segments {
+        base = Offset(*segment);
+        offset = offset.max(base);
+        let path = segment_path(&folder.path, base, LogFileKind::Log);
+        let file = super::ring_reader::open_locked(&path).await?;
+        let mut scanner = Scanner::whole(&file, 0, *size);
+        while let Ok(batch) = scanner.next().await {
+            offset = batch.header.next_offset();
+        }
+        position = scanner.position();
+        if position < *size {
+            break;
+        }
+    }
+    let id_end = folder.log_id().map_or(offset, |id| id.log_end);
+    let mark = DamageMark {
+        file: LogFileName::live(base, LogFileKind::Log).to_string(),
+        position,
+        offset,
+        durable_end: id_end.max(offset),
+        cause: "the journal that held what followed here is missing".to_owned(),
+    };
+    mark_damage(&folder.path, &mark).await?;
+    Ok(format!(
+        "{} is damaged at byte {position}, offset {offset}: {}",
+        folder.path.join(&mark.file).display(),
+        mark.cause
+    ))
+}
