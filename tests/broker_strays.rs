@@ -35,10 +35,12 @@ fn strays_are_renamed_and_kept_and_the_own_folders_are_not() {
         std::fs::remove_dir_all(folder.join("own-1")).unwrap();
         put_folder(folder, "own-1", Uuid([8; 16]));
         std::fs::create_dir(folder.join("begun-3")).unwrap();
+        std::fs::create_dir(folder.join("begun-4")).unwrap();
+        std::fs::write(folder.join("begun-4/partition.metadata.tmp"), "v").unwrap();
         std::fs::create_dir(folder.join("not a partition")).unwrap();
     });
     harness.restart_after(&options, |folder| {
-        assert_eq!(names(folder, "begun"), [""; 0], "nothing was in it");
+        assert_eq!(names(folder, "begun"), [""; 0], "nothing was in them");
         assert_eq!(names(folder, "not a"), ["not a partition"]);
         let strays = names(folder, "-stray");
         for (name, start) in strays.iter().zip(["gone-0.", "own-1.", "own-7."]) {

@@ -3,7 +3,7 @@
 //!
 //! As in Kafka (`LogManager.isStrayKraftReplica`, KIP-858) they are renamed to end in `-stray`,
 //! named in the log and kept: only an operator deletes what metadata does not ask to be deleted. A
-//! folder in which nothing is yet is what a crash left of a creation, and is removed.
+//! folder in which no file is finished is what a crash left of a creation, and is removed.
 //!
 //! Runs after recovery, when no journal names a log any more, and before any log is opened.
 
@@ -21,6 +21,8 @@ use crate::log::format::file_names::{
 };
 use crate::log::format::partition_metadata;
 
+/// How files end that are being written (`directory::write_file_durably`).
+const UNFINISHED: &str = ".tmp";
 /// A `partition.metadata` holds two short lines.
 const PARTITION_METADATA_BYTES_MAX: usize = 4 * KIB;
 
@@ -40,7 +42,7 @@ pub async fn set_aside(folder: &Path, image: &Image, random: &mut Random) -> Res
         if belongs(image, (&parsed.topic, parsed.partition), topic_id) {
             continue;
         }
-        if topic_id.is_none() && directory::list(&path).await?.is_empty() {
+        if topic_id.is_none() && is_only_begun(&path).await? {
             directory::remove_all(&path).await?;
             continue;
         }
@@ -58,6 +60,12 @@ pub async fn set_aside(folder: &Path, image: &Image, random: &mut Random) -> Res
         directory::sync(folder).await?;
     }
     Ok(count)
+}
+
+/// Whether nothing is in the folder but files that never got their names.
+async fn is_only_begun(path: &Path) -> Result<bool> {
+    let entries = directory::list(path).await?;
+    Ok(entries.iter().all(|entry| entry.name.ends_with(UNFINISHED)))
 }
 
 /// The topic id that a partition's folder names: `Some(None)` where it names none, `None` where
