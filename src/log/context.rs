@@ -38,6 +38,8 @@ pub(crate) struct ShardContext {
     pub(crate) reserve_step_max: u64,
     /// Where logs begin, by the checkpoint file that recovery wrote.
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
+    /// What was durable in segments when recovery ended: no log ends before.
+    pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
     random: RefCell<Random>,
     buffers: RefCell<Vec<AlignedBuffer>>,
     readers: RefCell<VecDeque<Weak<Segment>>>,
@@ -64,6 +66,7 @@ impl Drop for ShortOfDisk {
 pub(crate) struct FoundAtOpen {
     pub(crate) reserve_step_max: u64,
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
+    pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
 }
 
 impl ShardContext {
@@ -84,6 +87,7 @@ impl ShardContext {
             admission: Turns::default(),
             reserve_step_max: found.reserve_step_max,
             log_starts: found.log_starts,
+            recovery_points: found.recovery_points,
             random: RefCell::new(Random::new(options.random_seed)),
             buffers: RefCell::default(),
             readers: RefCell::default(),

@@ -143,3 +143,136 @@ fn a_shutdown_cut_short_is_no_lost_journal() {
             .unwrap();
     }
 }
+
+const SEGMENT: &str = "/data/a-0/00000000000000000000.log";
+
+async fn stop_cleanly(logs: &Rc<ShardLogs>) {
+    let closed = logs.close().await.unwrap();
+    seal_directory(logs.directory(), &closed, BrokerEpoch(1))
+        .await
+        .unwrap();
+}
+
+/// A life that ends in order, its records below `segment_bytes` a segment.
+fn clean_life(disk: &SimDisk, seed: u64, segment_bytes: u64) {
+    SimRuntime::new(disk, seed)
+        .block_on(async {
+            let logs = start(1, 64 * MIB).await;
+            let config = LogConfig {
+                segment_bytes,
+                ..LogConfig::default()
+            };
+            let log = logs.create_log(identity("a"), config).await.unwrap();
+            append_many(&log, &SIZES).await;
+            stop_cleanly(&logs).await;
+        })
+        .unwrap();
+}
+
+async fn cut(path: &str, bytes: u64) {
+    let options = io::OpenOptions {
+        write: true,
+        ..io::OpenOptions::default()
+    };
+    let file = io::File::open(path.as_ref(), options).await.unwrap();
+    file.truncate(bytes).await.unwrap();
+}
+
+/// Nothing at or past the damage is an offset out of range.
+async fn assert_unserved_past_damage(log: &Rc<Log>) {
+    let mark = log.damage().unwrap();
+    let limit = ReadLimit {
+        max_bytes: 64 * KIB,
+        min_one_batch: true,
+        end: Offset(i64::MAX),
+    };
+    for from in [mark.offset, mark.offset.plus(1), Offset(1_000_000)] {
+        let error = log.read(from, limit).await.unwrap_err();
+        assert!(
+            matches!(error, ReadError::Log(LogError::Damaged(_))),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_segment_cut_after_a_clean_stop_is_marked_and_serves_below() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 15);
+    clean_life(&disk, 15, 1 << 30);
+    SimRuntime::new(&disk, 16)
+        .block_on(async {
+            cut(SEGMENT, 300_000).await;
+            let report = recover_again(2).await;
+            let log = open_again(2, &report).await;
+            assert_damaged(&log).await;
+            let mark = log.damage().unwrap();
+            // Six batches lie whole below byte 300,000.
+            assert_eq!((mark.offset, mark.durable_end), (Offset(6), Offset(12)));
+            assert_unserved_past_damage(&log).await;
+        })
+        .unwrap();
+    disk.kill(16);
+    // Later starts obey the mark.
+    SimRuntime::new(&disk, 17)
+        .block_on(async {
+            let report = recover_again(3).await;
+            assert_damaged(&open_again(3, &report).await).await;
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_segment_that_is_gone_after_a_clean_stop_is_no_empty_log() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 18);
+    clean_life(&disk, 18, 1 << 30);
+    SimRuntime::new(&disk, 19)
+        .block_on(async {
+            io::directory::remove_file(SEGMENT.as_ref()).await.unwrap();
+            let report = recover_again(2).await;
+            let log = open_again(2, &report).await;
+            assert_damaged(&log).await;
+            assert_unserved_past_damage(&log).await;
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_segment_cut_at_a_batch_after_a_clean_stop_is_no_shorter_log() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 20);
+    clean_life(&disk, 20, 1 << 30);
+    SimRuntime::new(&disk, 21)
+        .block_on(async {
+            let first = disk.contents(SEGMENT).unwrap();
+            let header = crate::wire::record_batch::BatchHeader::parse(&first).unwrap();
+            cut(SEGMENT, header.total_bytes() as u64).await;
+            let report = recover_again(2).await;
+            let log = open_again(2, &report).await;
+            assert_eq!(log.damage().map(|mark| mark.offset), Some(Offset(1)));
+            assert_damaged(&log).await;
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_segment_cut_or_gone_after_a_kill_takes_its_log_alone() {
+    for is_gone in [false, true] {
+        let disk = SimDisk::new(SimDiskOptions::default(), 22);
+        killed_life(&disk, 22);
+        SimRuntime::new(&disk, 23)
+            .block_on(async {
+                if is_gone {
+                    io::directory::remove_file(SEGMENT.as_ref()).await.unwrap();
+                } else {
+                    // Within the first batch that went to the segment directly.
+                    disk.zero_block(SEGMENT, 300_000).unwrap();
+                }
+                let report = recover_again(2).await;
+                let named = |notice: &String| notice.contains(SEGMENT);
+                assert!(report.notices.iter().any(named), "{:?}", report.notices);
+                let log = open_again(2, &report).await;
+                assert_damaged(&log).await;
+                assert_unserved_past_damage(&log).await;
+            })
+            .unwrap();
+    }
+}

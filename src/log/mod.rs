@@ -28,6 +28,7 @@ mod cache;
 mod checked_batch;
 mod claims;
 mod context;
+mod damage;
 mod delete;
 mod durable;
 mod health;

@@ -37,6 +37,8 @@ pub(crate) struct FolderListing {
     pub(crate) segments: BTreeMap<i64, u64>,
     /// Offsets of the producer snapshots.
     pub(crate) snapshots: Vec<Offset>,
+    /// Files beside the segments: the log was in use.
+    pub(crate) has_derived: bool,
     pub(crate) names: Vec<String>,
 }
 
@@ -54,8 +56,11 @@ pub(crate) async fn list_folder(folder: &Path) -> Result<FolderListing> {
                     let len = io::directory::metadata(&path).await.map_err(failed)?.len;
                     listing.segments.insert(name.offset.0, len);
                 }
-                LogFileKind::ProducerSnapshot => listing.snapshots.push(name.offset),
-                _ => {}
+                LogFileKind::ProducerSnapshot => {
+                    listing.snapshots.push(name.offset);
+                    listing.has_derived = true;
+                }
+                _ => listing.has_derived = true,
             }
         }
         listing.names.push(entry.name);
@@ -227,6 +232,10 @@ pub(crate) async fn load(
 ) -> Result<LogParts> {
     let listing = list_folder(&folder).await?;
     let damage = load_damage(&folder).await?;
+    if listing.segments.is_empty() && damage.is_none() {
+        let what = format!("{} has lost its segment files", folder.display());
+        return Err(LogError::Damaged(what));
+    }
     let mut segments = BTreeMap::new();
     let last = listing
         .segments
@@ -259,6 +268,7 @@ pub(crate) async fn load(
     }
     let first = segments.keys().next().copied().unwrap_or_default();
     Ok(LogParts {
+        has_derived: listing.has_derived,
         identity,
         config,
         folder,
@@ -285,6 +295,12 @@ async fn load_damage(folder: &Path) -> Result<Option<DamageMark>> {
     };
     match DamageMark::decode(&bytes) {
         Ok(mark) => Ok(Some(mark)),
-        Err(error) => Err(LogError::Damaged(format!("{}: {error}", path.display()))),
+        Err(error) => Ok(Some(DamageMark {
+            file: DAMAGE_MARK.to_owned(),
+            position: 0,
+            offset: Offset(0),
+            durable_end: Offset(0),
+            cause: format!("the mark of damage cannot be read: {error}"),
+        })),
     }
 }

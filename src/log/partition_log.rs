@@ -110,6 +110,8 @@ pub(crate) struct LogParts {
     pub(crate) log_end: Offset,
     pub(crate) recovery_point: Offset,
     pub(crate) damage: Option<DamageMark>,
+    /// Files beside the segments were found.
+    pub(crate) has_derived: bool,
 }
 
 impl Log {

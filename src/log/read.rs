@@ -5,6 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::config::{ReadLimit, ReadResult};
+use super::damage::describe;
 use super::error::{LogError, ReadError};
 use super::partition_log::Log;
 use super::segment::{Segment, SegmentIndex, floor_to_block};
@@ -33,10 +34,10 @@ impl Log {
     pub async fn read(&self, from: Offset, limit: ReadLimit) -> Result<ReadResult, ReadError> {
         self.shard.health.check()?;
         let (start, end) = (self.log_start_offset(), self.log_end_offset());
+        let limit = self.below_damage(from, limit)?;
         if from < start || from > end {
             return Err(ReadError::OutOfRange { from, start, end });
         }
-        let limit = self.below_damage(from, limit)?;
         if from >= end || from >= limit.end {
             return Ok(ReadResult::default());
         }
@@ -46,14 +47,24 @@ impl Log {
         self.read_segments(from, &limit).await
     }
 
+    /// Whether `offset` lies below the log's damage, if it has any. At and past it nothing is
+    /// known: neither what is there nor where the log ends.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`].
+    pub fn check_undamaged(&self, offset: Offset) -> Result<(), LogError> {
+        match &*self.damage.borrow() {
+            Some(mark) if offset >= mark.offset => {
+                Err(LogError::Damaged(describe(&self.folder, mark)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A damaged log is served up to the damage.
     fn below_damage(&self, from: Offset, mut limit: ReadLimit) -> Result<ReadLimit, ReadError> {
+        self.check_undamaged(from)?;
         if let Some(mark) = &*self.damage.borrow() {
-            if from >= mark.offset {
-                let path = self.folder.join(&mark.file);
-                let what = format!("{} is damaged at byte {}", path.display(), mark.position);
-                return Err(LogError::Damaged(what).into());
-            }
             limit.end = limit.end.min(mark.offset);
         }
         Ok(limit)

@@ -5,13 +5,16 @@ use std::rc::Rc;
 
 use super::config::{LogConfig, LogIdentity};
 use super::context::{FoundAtOpen, ShardContext};
+use super::damage::{describe, mark_after, whole_prefix};
 use super::error::LogError;
-use super::format::file_names::{FileState, LogFileKind, LogFileName, PARTITION_METADATA};
+use super::format::file_names::{
+    DAMAGE_MARK, FileState, LogFileKind, LogFileName, PARTITION_METADATA,
+};
 use super::format::partition_metadata;
 use super::health::Health;
 use super::journal::{Journal, JournalOptions};
 use super::open::load;
-use super::partition_log::{Log, LogEvent, LogStatus};
+use super::partition_log::{Log, LogEvent, LogParts, LogStatus};
 use super::segment::{segment_path, step_max_for};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::io::{self, File, OpenOptions};
@@ -62,6 +65,7 @@ impl ShardLogs {
         let found = FoundAtOpen {
             reserve_step_max: step_max_for(&options.directory).await,
             log_starts: super::recovery::read_log_starts(&options.directory).await?,
+            recovery_points: super::recovery::read_recovery_points(&options.directory).await?,
         };
         let context = Rc::new(ShardContext::new(&options, health, journal, found));
         let watched = Rc::downgrade(&context);
@@ -114,6 +118,11 @@ impl ShardLogs {
             LogFileName::parse(&entry.name)
                 .is_some_and(|name| name.state == FileState::Live && name.kind == LogFileKind::Log)
         });
+        // A log that was in use and has no segment has lost it: an empty one would hide that.
+        let was_used = entries
+            .iter()
+            .any(|entry| entry.name == DAMAGE_MARK || LogFileName::parse(&entry.name).is_some());
+        let has_segment = has_segment || was_used;
         if has_metadata && has_segment {
             return Ok(());
         }
@@ -166,8 +175,7 @@ impl ShardLogs {
         log_start: Offset,
     ) -> Result<Rc<Log>, LogError> {
         self.context.health.check()?;
-        let health = &self.context.health;
-        let parts = load(health, folder, identity.clone(), config, log_start).await?;
+        let parts = self.load(folder, &identity, config, log_start).await?;
         let log = Log::new(&self.context, parts);
         log.active_segment().jitter_ms.set(log.draw_jitter());
         self.context
@@ -175,6 +183,53 @@ impl ShardLogs {
             .borrow_mut()
             .insert(identity, Rc::clone(&log));
         Ok(log)
+    }
+
+    /// Loads a folder at rest. One whose bytes are not what was closed is marked where its whole
+    /// batches end, and named at every start.
+    async fn load(
+        &self,
+        folder: Rc<Path>,
+        identity: &LogIdentity,
+        config: LogConfig,
+        log_start: Offset,
+    ) -> Result<LogParts, LogError> {
+        let health = &self.context.health;
+        let load = || {
+            let (folder, identity) = (Rc::clone(&folder), identity.clone());
+            load(health, folder, identity, config.clone(), log_start)
+        };
+        let key = (identity.topic.clone(), identity.partition);
+        let known_end = self.context.recovery_points.get(&key).copied();
+        let known_end = known_end.unwrap_or_default();
+        let parts = match load().await {
+            Ok(parts) if parts.damage.is_some() => parts,
+            Ok(parts) if parts.log_end >= known_end || !parts.has_derived => return Ok(parts),
+            Ok(parts) => {
+                let what = format!("the log ends at {}, before {known_end}", parts.log_end);
+                self.mark(&folder, known_end, &what).await?;
+                load().await?
+            }
+            Err(LogError::Damaged(what)) => {
+                self.mark(&folder, known_end, &what).await?;
+                load().await?
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(mark) = &parts.damage {
+            tracing::error!(
+                "{}. The partition serves what lies below and refuses the rest; restore the file \
+                 from a copy, or delete the topic",
+                describe(&folder, mark)
+            );
+        }
+        Ok(parts)
+    }
+
+    async fn mark(&self, folder: &Path, durable_end: Offset, cause: &str) -> Result<(), LogError> {
+        let prefix = whole_prefix(folder, None).await?;
+        mark_after(folder, prefix, durable_end, cause).await?;
+        Ok(())
     }
 
     /// Deletes a log: it takes nothing any more, and its folder is gone when this answers.

@@ -131,6 +131,7 @@ impl Partition {
         bounds: ReadBounds,
     ) -> Result<PartitionRead, PartitionError> {
         self.check_reader(spec.current_leader_epoch, LeaderOnly::Yes)?;
+        self.log.check_undamaged(spec.fetch_offset)?;
         let visible_end = self.visible_end(bounds.isolation);
         let mut read = PartitionRead {
             place: spec.place,
@@ -244,13 +245,16 @@ impl Partition {
         let lags = isolation.is_some() && self.epoch_start.get() > end;
         match query {
             OffsetQuery::Latest if lags => Err(PartitionError::OffsetNotAvailable),
-            OffsetQuery::Latest => Ok(Some(TimestampedOffset {
-                timestamp: TimestampMs::NONE,
-                offset: end,
-                leader_epoch: self.leader_epoch(),
-            })),
+            OffsetQuery::Latest => self.undamaged(Offset(i64::MAX)).map(|()| {
+                Some(TimestampedOffset {
+                    timestamp: TimestampMs::NONE,
+                    offset: end,
+                    leader_epoch: self.leader_epoch(),
+                })
+            }),
             OffsetQuery::Earliest => {
                 let start = self.log.log_start_offset();
+                self.undamaged(start)?;
                 Ok(Some(TimestampedOffset {
                     timestamp: TimestampMs::NONE,
                     offset: start,
@@ -262,12 +266,22 @@ impl Partition {
             }
             OffsetQuery::Tiered => Ok(None),
             OffsetQuery::MaxTimestamp => {
+                self.undamaged(Offset(i64::MAX))?;
                 Self::settle(self.log.offset_of_max_timestamp(end).await?, lags)
             }
             OffsetQuery::At(timestamp) => {
-                Self::settle(self.log.offset_for_timestamp(timestamp, end).await?, lags)
+                let found = self.log.offset_for_timestamp(timestamp, end).await?;
+                if found.is_none() {
+                    self.undamaged(Offset(i64::MAX))?;
+                }
+                Self::settle(found, lags)
             }
         }
+    }
+
+    /// A damaged log's end is not known.
+    fn undamaged(&self, offset: Offset) -> Result<(), PartitionError> {
+        Ok(self.log.check_undamaged(offset)?)
     }
 
     /// Nothing found below the end says nothing while the high watermark still lags.
@@ -289,6 +303,10 @@ impl Partition {
         requested: LeaderEpoch,
     ) -> Result<Option<(LeaderEpoch, Offset)>, PartitionError> {
         self.check_reader(seen, LeaderOnly::Yes)?;
-        Ok(self.log.epoch_end_offset(requested))
+        let found = self.log.epoch_end_offset(requested);
+        if let Some((_, end)) = found {
+            self.undamaged(end)?;
+        }
+        Ok(found)
     }
 }

@@ -2,6 +2,7 @@
 //! written, each file is cut once, and what is invalid below the durable end becomes a mark of
 //! damage instead of a cut.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
@@ -12,10 +13,7 @@ use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX};
 use crate::io::{self, AlignedBuffer, Durability, File};
 use crate::log::error::LogError;
-use crate::log::format::damage_mark::DamageMark;
-use crate::log::format::file_names::{
-    DAMAGE_MARK, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName,
-};
+use crate::log::format::file_names::{LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName};
 use crate::log::journal::cycle::checksum_of;
 use crate::log::scan::read_exactly;
 use crate::log::seeded::{SeededBug, is_seeded};
@@ -118,7 +116,15 @@ impl LogRecovery<'_> {
 
     async fn apply_segment(&mut self, base: i64, applied: &mut Applied) -> Result<()> {
         let path = segment_path(self.folder, Offset(base), LogFileKind::Log);
-        let file = open_locked(&path).await?;
+        let file = match open_locked(&path).await {
+            Ok(file) => file,
+            Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                let what = "the segment file is missing".to_owned();
+                self.note_damage(applied, (base, 0), what);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         self.check_extents(&file, base, applied).await?;
         let ranges = self.plan.ranges.get(&base).cloned().unwrap_or_default();
         let mut pieces: Vec<(u64, Bytes)> = Vec::new();
@@ -336,13 +342,6 @@ pub(crate) async fn remove_segment(folder: &Path, base: Offset, names: &[String]
         }
     }
     Ok(())
-}
-
-/// Puts the durable mark into the folder.
-pub(crate) async fn mark_damage(folder: &Path, mark: &DamageMark) -> Result<()> {
-    let path = folder.join(DAMAGE_MARK);
-    let written = io::directory::write_file_durably(&path, &mark.encode()).await;
-    written.map_err(|error| failed(&path, error))
 }
 
 fn failed(path: &Path, error: std::io::Error) -> LogError {

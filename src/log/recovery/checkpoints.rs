@@ -27,6 +27,14 @@ pub(crate) async fn read_log_starts(
     Ok(read.into_iter().collect())
 }
 
+/// The recovery points of a directory.
+pub(crate) async fn read_recovery_points(
+    directory: &Path,
+) -> Result<BTreeMap<(String, PartitionIndex), Offset>, LogError> {
+    let read = read_file(directory, RECOVERY_POINT_CHECKPOINT).await?;
+    Ok(read.into_iter().collect())
+}
+
 async fn read_file(directory: &Path, name: &str) -> Result<PartitionOffsets, LogError> {
     match read_small(&directory.join(name)).await? {
         // Kafka too goes on without a checkpoint that it cannot read: it only costs time.

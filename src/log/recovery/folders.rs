@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::apply::{LogRecovery, mark_damage};
+use super::apply::LogRecovery;
 use super::checkpoints::Checkpoints;
 use super::rebuild::rebuild;
 use super::replay::{LogPlan, Place};
 use super::ring_reader::RingContents;
 use crate::base::ids::{Offset, PartitionIndex, Uuid};
 use crate::io;
+use crate::log::damage::{describe, mark_after, mark_damage, whole_prefix};
 use crate::log::error::LogError;
 use crate::log::format::damage_mark::DamageMark;
 use crate::log::format::file_names::{
@@ -151,10 +152,9 @@ pub(super) async fn recover_job(
     let log_end = match rebuild(&folder.path, recovery_point, served).await {
         Ok(log_end) => log_end.max(log_start),
         Err(LogError::Damaged(what)) => {
-            let place = applied.damage.map_or(served, |(place, _)| place);
-            let mark = mark_of(place, job.plan.log_start, job.plan.durable_end, &what);
-            mark_damage(&folder.path, &mark).await?;
-            notices.borrow_mut().push(what);
+            let prefix = whole_prefix(&folder.path, Some(served)).await?;
+            let mark = mark_after(&folder.path, prefix, job.plan.durable_end, &what).await?;
+            notices.borrow_mut().push(describe(&folder.path, &mark));
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -162,12 +162,7 @@ pub(super) async fn recover_job(
     if let Some((place, what)) = applied.damage {
         let mark = mark_of(place, log_end, job.plan.durable_end, &what);
         mark_damage(&folder.path, &mark).await?;
-        let path = folder.path.join(&mark.file);
-        notices.borrow_mut().push(format!(
-            "{} is damaged at byte {}, offset {log_end}: {what}",
-            path.display(),
-            mark.position
-        ));
+        notices.borrow_mut().push(describe(&folder.path, &mark));
     }
     let mut checkpoints = checkpoints.borrow_mut();
     checkpoints.set_recovery_point(folder, log_end);

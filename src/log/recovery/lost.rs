@@ -5,19 +5,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::apply::mark_damage;
 use super::current;
 use super::folders::Folder;
 use crate::base::ids::{Offset, ShardId, Uuid};
 use crate::io;
+use crate::log::damage::{describe, mark_after, whole_prefix};
 use crate::log::error::LogError;
-use crate::log::format::damage_mark::DamageMark;
-use crate::log::format::file_names::{LogFileKind, LogFileName};
 use crate::log::journal::{list_path, load_ring_list, shard_folder};
 use crate::log::log_id_file::LogIdFile;
-use crate::log::open::list_folder;
-use crate::log::scan::Scanner;
-use crate::log::segment::segment_path;
 
 /// What a journal that was emptied in order leaves: its `current`, moved here before the first of
 /// its files is touched.
@@ -116,34 +111,9 @@ async fn missing(folder: &Path, names: Vec<String>) -> Result<Vec<PathBuf>, LogE
 /// it serves the whole batches that its files hold, takes none, and answers with an error past
 /// them.
 pub(super) async fn mark_lost_journal(folder: &Folder) -> Result<String, LogError> {
-    let listing = list_folder(&folder.path).await?;
-    let (mut base, mut position, mut offset) = (Offset(0), 0, Offset(0));
-    for (segment, size) in &listing.segments {
-        base = Offset(*segment);
-        offset = offset.max(base);
-        let path = segment_path(&folder.path, base, LogFileKind::Log);
-        let file = super::ring_reader::open_locked(&path).await?;
-        let mut scanner = Scanner::whole(&file, 0, *size);
-        while let Ok(batch) = scanner.next().await {
-            offset = batch.header.next_offset();
-        }
-        position = scanner.position();
-        if position < *size {
-            break;
-        }
-    }
-    let id_end = folder.log_id().map_or(offset, |id| id.log_end);
-    let mark = DamageMark {
-        file: LogFileName::live(base, LogFileKind::Log).to_string(),
-        position,
-        offset,
-        durable_end: id_end.max(offset),
-        cause: "the journal that held what followed here is missing".to_owned(),
-    };
-    mark_damage(&folder.path, &mark).await?;
-    Ok(format!(
-        "{} is damaged at byte {position}, offset {offset}: {}",
-        folder.path.join(&mark.file).display(),
-        mark.cause
-    ))
+    let prefix = whole_prefix(&folder.path, None).await?;
+    let id_end = folder.log_id().map_or(Offset(0), |id| id.log_end);
+    let cause = "the journal that held what followed here is missing";
+    let mark = mark_after(&folder.path, prefix, id_end, cause).await?;
+    Ok(describe(&folder.path, &mark))
 }

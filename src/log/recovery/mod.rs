@@ -30,6 +30,8 @@ mod ring_reader;
 mod seal;
 
 pub(crate) use checkpoints::read_log_starts;
+pub(crate) use checkpoints::read_recovery_points;
+pub(crate) use ring_reader::open_locked;
 pub use seal::seal_directory;
 
 use std::cell::RefCell;
