@@ -276,3 +276,39 @@ fn a_segment_cut_or_gone_after_a_kill_takes_its_log_alone() {
             .unwrap();
     }
 }
+
+#[test]
+fn a_batch_with_a_wrong_checksum_is_never_served() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 24);
+    clean_life(&disk, 24, 1 << 30);
+    SimRuntime::new(&disk, 25)
+        .block_on(async {
+            // In the fifth batch, of 200,000 bytes, far below the recovery point.
+            disk.flip_bit(SEGMENT, 150_000, 3).unwrap();
+            let report = recover_again(2).await;
+            let log = open_again(2, &report).await;
+            let limit = ReadLimit {
+                max_bytes: MIB,
+                min_one_batch: true,
+                end: log.log_end_offset(),
+            };
+            let mut from = Offset(0);
+            while from < Offset(4) {
+                let read = log.read(from, limit).await.unwrap();
+                let mut rest = &read.slices[0][..];
+                while !rest.is_empty() {
+                    let header = crate::wire::record_batch::BatchHeader::parse(rest).unwrap();
+                    assert!(header.base_offset < Offset(4));
+                    rest = &rest[header.total_bytes()..];
+                    from = header.next_offset();
+                }
+            }
+            let error = log.read(from, limit).await.unwrap_err();
+            let code = crate::base::error_code::ErrorCode::KAFKA_STORAGE_ERROR;
+            assert_eq!(error.error_code(), code);
+            assert!(error.to_string().contains(SEGMENT), "{error}");
+            let after = log.read(Offset(5), limit).await.unwrap();
+            assert!(after.bytes > 0, "what follows is whole");
+        })
+        .unwrap();
+}

@@ -80,6 +80,8 @@ pub struct Log {
     observer: RefCell<Option<Observer>>,
     pub(crate) status: Cell<LogStatus>,
     pub(crate) damage: RefCell<Option<DamageMark>>,
+    /// The last failed read that was written to the broker's log.
+    pub(crate) read_failure_told: RefCell<Option<String>>,
     /// The bytes of the segment's partial block are in no live journal file: the next append puts
     /// them there first.
     pub(crate) needs_prefix: Cell<bool>,
@@ -144,6 +146,7 @@ impl Log {
             observer: RefCell::new(None),
             status: Cell::new(LogStatus::Open),
             damage: RefCell::new(parts.damage),
+            read_failure_told: RefCell::default(),
             needs_prefix: Cell::new(has_partial_block),
             is_truncating: Cell::new(false),
             is_write_back_queued: Cell::new(false),

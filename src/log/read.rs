@@ -12,7 +12,7 @@ use super::segment::{Segment, SegmentIndex, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::io::{AlignedBuffer, File};
-use crate::wire::record_batch::{BatchHeader, HEADER_BYTES};
+use crate::wire::record_batch::{BatchHeader, HEADER_BYTES, verify_crc};
 
 /// Largest single read but for one batch that is larger.
 const READ_BYTES_MAX: usize = MIB;
@@ -44,7 +44,20 @@ impl Log {
         if let Some(result) = self.tail.borrow().read(from, &limit) {
             return Ok(result);
         }
-        self.read_segments(from, &limit).await
+        let read = self.read_segments(from, &limit).await;
+        if let Err(ReadError::Log(error)) = &read {
+            self.tell_once(error);
+        }
+        read
+    }
+
+    /// A client may ask for the same bad place again and again: one line tells of it.
+    fn tell_once(&self, error: &LogError) {
+        let what = error.to_string();
+        if self.read_failure_told.borrow().as_ref() != Some(&what) {
+            tracing::error!("a read failed: {what}");
+            *self.read_failure_told.borrow_mut() = Some(what);
+        }
     }
 
     /// Whether `offset` lies below the log's damage, if it has any. At and past it nothing is
@@ -158,11 +171,10 @@ impl Log {
         if window.bytes.len() < want_here.min(in_file) {
             window = read_window(segment, &file, window.position, end, want_here).await?;
         }
-        let bytes = whole_batches(&window.bytes, limit);
-        if bytes == 0 {
-            let what = format!("{} ends within a batch", segment.path().display());
-            return Err(LogError::Damaged(what).into());
-        }
+        let bytes = whole_batches(&window.bytes, limit).map_err(|what| {
+            let (path, position) = (segment.path(), window.position);
+            LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
+        })?;
         Ok(Some(ReadResult {
             slices: vec![window.bytes.slice(..bytes)],
             bytes,
@@ -192,7 +204,9 @@ impl Log {
 }
 
 /// Length of the whole batches at the front that the limit allows; the first is allowed already.
-fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> usize {
+/// Each is checked by its checksum, as what comes from a disk may not be what was written; the
+/// error says what is wrong with the first.
+fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> Result<usize, String> {
     let mut taken = 0;
     while let Some(rest) = bytes.get(taken..) {
         let Ok(header) = BatchHeader::parse(rest) else {
@@ -203,9 +217,16 @@ fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> usize {
         if length > rest.len() || header.last_offset() >= limit.end || !fits {
             break;
         }
-        taken += length;
+        match rest.get(..length).map(verify_crc) {
+            Some(Ok(())) => taken += length,
+            Some(Err(error)) if taken == 0 => return Err(error.to_string()),
+            _ => break,
+        }
     }
-    taken
+    if taken == 0 {
+        return Err("the file ends within a batch".to_owned());
+    }
+    Ok(taken)
 }
 
 fn parse(segment: &Segment, window: &Window) -> Result<BatchHeader, ReadError> {

@@ -294,8 +294,8 @@ async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
     retries::retry_known(world, generation, &log).await
 }
 
-/// What lies below the recovery point is not read at start, and reads of it do not check batches,
-/// as in Kafka: there the consumer's own check is what finds damage.
+/// What lies below the recovery point is not read at start. A read checks each batch's checksum;
+/// what that does not cover, the consumer's own check finds.
 fn consumer_finds(world: &World, folder: &str, bytes: &[u8]) -> Option<String> {
     let damage = world.damage.borrow();
     let damage = damage.as_ref()?;
