@@ -64,6 +64,10 @@
 //!   that. Broken by valid but unvouched bytes past the end: `seeded_torn_tail_kept`.
 //! * an invalid byte below the recorded durable end is never cut and never served past.
 //!   Broken by flips in segments: `flips_and_zeroed_blocks`.
+//! * a ring file that was in use, or a journal that was not emptied in order, is missed when it is
+//!   gone. Broken by deleted files: `log_test::damage_test`.
+//! * a log whose files end before what was closed, or that lost a segment, is marked, never taken
+//!   for a shorter one. Broken by cut and deleted segments: `log_test::damage_test`.
 //! * nothing is written into a journal that was found before the one rename that retires it.
 //!   Broken by crashes during recovery: `crash_during_recovery`.
 //! * the number of shards plays no part. Broken by changed shard counts:
