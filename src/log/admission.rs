@@ -67,7 +67,9 @@ impl Log {
             if self.shard.cache.is_under_pressure() {
                 self.shard.relieve_memory();
             }
-            if self.shard.cache.has_room(charge) && journal.try_reserve(ring_bytes()) {
+            if !self.shard.cache.has_room(charge) {
+                self.shard.write_partial_blocks(charge);
+            } else if journal.try_reserve(ring_bytes()) {
                 return Some(true);
             }
             // Ring files come round when sealed segments are finished, and those wait for the disk.

@@ -214,9 +214,12 @@ impl Log {
         self.tail
             .borrow()
             .copy_range(&segment, from, to, &mut buffer);
+        let block = Bytes::copy_from_slice(&buffer);
         segment.write_partial_block(&buffer).await?;
         self.shard.give_buffer(buffer);
-        segment.flush_partial_block(to).await
+        segment.flush_partial_block(to, block).await?;
+        self.unpin_written();
+        Ok(())
     }
 
     /// Queues a WATERMARK: all below the first segment that is not finished, and what of that is

@@ -4,24 +4,27 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use super::cache::CacheBudget;
 use super::config::LogIdentity;
 use super::health::Health;
-use super::journal::Journal;
+use super::journal::{Claim, Journal};
 use super::partition_log::Log;
 use super::segment::Segment;
 use super::wait::Turns;
 use super::write_back::WriteBack;
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::base::random::Random;
-use crate::io::AlignedBuffer;
+use crate::io::{self, AlignedBuffer, TaskClass};
 
 /// Write buffers kept for the next writes, and the largest that is kept.
 const BUFFERS_KEPT_MAX: usize = 8;
 const BUFFER_BYTES_KEPT_MAX: usize = 1024 * 1024;
 /// Reading descriptors of closed segments that stay open.
 const READERS_OPEN_MAX: usize = 256;
+/// Between two rounds of writing partial blocks for the sake of memory.
+const RELIEF_INTERVAL: Duration = Duration::from_millis(1);
 
 /// One a shard.
 pub(crate) struct ShardContext {
@@ -47,6 +50,7 @@ pub(crate) struct ShardContext {
     pub(crate) logs: RefCell<BTreeMap<LogIdentity, Rc<Log>>>,
     /// No more appends: the shard is closing.
     pub(crate) is_closing: Cell<bool>,
+    is_writing_partial_blocks: Cell<bool>,
     /// Derived files for which the disk has no room now.
     files_without_room: Cell<usize>,
 }
@@ -93,6 +97,7 @@ impl ShardContext {
             readers: RefCell::default(),
             logs: RefCell::default(),
             is_closing: Cell::new(false),
+            is_writing_partial_blocks: Cell::new(false),
             files_without_room: Cell::new(0),
         }
     }
@@ -127,6 +132,41 @@ impl ShardContext {
                 log.request_write_back();
             }
         }
+    }
+
+    /// Batches that end in a partial block stay pinned, as large as they are. With no whole block
+    /// left to write, the partial ones are written, those first that hold the most memory, until
+    /// `charge` bytes have room.
+    pub(crate) fn write_partial_blocks(self: &Rc<Self>, charge: usize) {
+        if self.is_writing_partial_blocks.replace(true) {
+            return;
+        }
+        let shard = Rc::clone(self);
+        io::spawn(TaskClass::Background, async move {
+            let pinned = |log: &Rc<Log>| (log.tail.borrow().pinned(), Rc::clone(log));
+            let mut logs: Vec<_> = shard.logs.borrow().values().map(pinned).collect();
+            logs.retain(|(pinned, _)| *pinned > 0);
+            logs.sort_by_key(|(pinned, _)| std::cmp::Reverse(*pinned));
+            for (_, log) in logs {
+                if shard.cache.has_room(charge) {
+                    break;
+                }
+                let active = log.active_segment();
+                let claim = Claim {
+                    segment_base: active.base_offset.0,
+                    end_position: active.size.get(),
+                    log,
+                };
+                // A failure has taken the directory offline already.
+                if claim.log.write_partial_block(&claim).await.is_err() {
+                    break;
+                }
+            }
+            // What was appended meanwhile may be what is in the way now.
+            io::sleep(RELIEF_INTERVAL).await;
+            shard.is_writing_partial_blocks.set(false);
+            shard.cache.room.wake_all();
+        });
     }
 
     /// An empty write buffer for `bytes`.

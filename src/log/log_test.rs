@@ -204,7 +204,7 @@ fn crashing_life(disk: &SimDisk, life: u8, acked: &Acked, seed: u64, write_cachi
     };
     let counts = Rc::clone(acked);
     let run = async move {
-        let logs = start(life, MIB).await;
+        let logs = start(life, (64 << (seed % 5)) * KIB).await;
         let mut tasks = Vec::new();
         for (place, topic) in ["a", "b"].into_iter().enumerate() {
             let known = logs.open_log(identity(topic), config.clone()).await;

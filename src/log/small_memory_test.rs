@@ -119,3 +119,31 @@ fn what_has_left_memory_is_never_missed() {
             .unwrap();
     }
 }
+
+/// The last batch of each log ends in a partial block: together they are more than may be pinned.
+#[test]
+fn quiet_logs_with_large_last_batches_keep_no_append_out() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    SimRuntime::new(&disk, 1)
+        .block_on(async {
+            let logs = start(1, 512 * KIB).await;
+            let mut all = Vec::new();
+            for number in 0..20 {
+                let name = identity(&format!("p{number}"));
+                let log = logs.create_log(name, config()).await.unwrap();
+                let size = 50_000;
+                let begun = io::now();
+                log.append(batch(size, 0), context()).await.unwrap();
+                log.wait_durable(Offset(1)).await.unwrap();
+                assert!(io::now().since(begun).as_secs() < 1);
+                assert_eq!(read_all(&log).await.len(), 1);
+                all.push(log);
+            }
+            for log in all {
+                log.append(batch(100, 1), context()).await.unwrap();
+                let marks: Vec<u8> = read_all(&log).await.iter().map(|found| found.2).collect();
+                assert_eq!(marks, [0, 1]);
+            }
+        })
+        .unwrap();
+}

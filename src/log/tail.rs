@@ -46,13 +46,20 @@ impl Tail {
     pub(crate) fn unpin(&mut self) -> usize {
         let mut charge = 0;
         while let Some(entry) = self.entries.get(self.unpinned) {
-            if entry.segment.written.get() < entry.end() {
+            let segment = &entry.segment;
+            if segment.written.get().max(segment.partial_end.get()) < entry.end() {
                 break;
             }
             charge += entry.charge;
             self.unpinned += 1;
         }
         charge
+    }
+
+    /// What is charged for the batches that are not in their segments.
+    pub(crate) fn pinned(&self) -> usize {
+        let pinned = self.entries.iter().skip(self.unpinned);
+        pinned.map(|entry| entry.charge).sum()
     }
 
     /// Drops the oldest batch if it is in its segment.

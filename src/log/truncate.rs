@@ -293,6 +293,7 @@ impl Segment {
             position.set(at_block);
         }
         self.partial_end.set(0);
+        self.cuts.set(self.cuts.get() + 1);
         self.head_start.set(size);
         self.is_sealed.set(false);
         self.is_finished.set(false);

@@ -59,6 +59,8 @@ pub(crate) struct Segment {
     pub(crate) flushed: Cell<u64>,
     /// The partial block is durable in the file up to here; 0: it is not.
     pub(crate) partial_end: Cell<u64>,
+    /// How often the segment was cut: what a flush from before a cut says no longer counts.
+    pub(crate) cuts: Cell<u32>,
     /// Blocks up to here are reserved, durably.
     pub(crate) reserved: Cell<u64>,
     is_reserving: Cell<bool>,
@@ -103,6 +105,7 @@ impl Segment {
             written: Cell::new(at_block),
             flushed: Cell::new(at_block),
             partial_end: Cell::new(0),
+            cuts: Cell::new(0),
             reserved: Cell::new(at_block),
             is_reserving: Cell::new(false),
             is_sealed: Cell::new(false),

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
+
 use super::{Segment, floor_to_block};
 use crate::base::limits::BLOCK_BYTES;
 use crate::io::{AlignedBuffer, Durability};
@@ -112,7 +114,7 @@ impl Segment {
 
     /// Makes durable what is written now.
     pub(crate) async fn flush(&self) -> Result<()> {
-        let written = self.written.get();
+        let (written, cuts) = (self.written.get(), self.cuts.get());
         if self.flushed.get() >= written {
             return Ok(());
         }
@@ -120,19 +122,26 @@ impl Segment {
         file.sync_data()
             .await
             .map_err(|error| self.fail("flushing", &error))?;
-        self.flushed.set(self.flushed.get().max(written));
+        if cuts == self.cuts.get() {
+            self.flushed.set(self.flushed.get().max(written));
+        }
         Ok(())
     }
 
-    /// Makes a partial block that ends at `end` durable, with all before it.
-    pub(crate) async fn flush_partial_block(&self, end: u64) -> Result<()> {
-        let written = self.written.get();
+    /// Makes a partial block of these bytes that ends at `end` durable, with all before it. The
+    /// block's bytes stay in memory for whoever completes it; its batches need not.
+    pub(crate) async fn flush_partial_block(&self, end: u64, block: Bytes) -> Result<()> {
+        let (written, cuts) = (self.written.get(), self.cuts.get());
         let file = self.writer(false).await?;
         file.sync_data()
             .await
             .map_err(|error| self.fail("flushing", &error))?;
-        self.flushed.set(self.flushed.get().max(written));
-        self.partial_end.set(end);
+        if cuts == self.cuts.get() {
+            self.flushed.set(self.flushed.get().max(written));
+            self.partial_end.set(end);
+            self.head_start.set(end);
+            *self.head_block.borrow_mut() = block;
+        }
         Ok(())
     }
 
