@@ -153,11 +153,10 @@ fn at_and_past_a_damage_there_is_a_storage_error() {
 
 #[test]
 fn a_log_that_does_not_open_is_offline_and_not_unknown() {
-    let (mut harness, batch_bytes) = filled();
+    let (mut harness, _) = filled();
     harness.restart_after(&HarnessOptions::default(), |folder| {
-        let segment = folder.join("t-0").join("00000000000000000000.log");
-        let file = std::fs::File::options().write(true).open(segment).unwrap();
-        file.set_len(2 * batch_bytes as u64 + 30).unwrap();
+        // A mark that cannot be read: nothing is known of the log.
+        std::fs::create_dir(folder.join("t-0").join("coreline.damage")).unwrap();
     });
     let mut client = harness.connect();
     assert_eq!(fetch(&mut client, 0, 0), (STORAGE, 0));

@@ -7,7 +7,7 @@ use super::leadership::LeaderOnly;
 use super::replica::Partition;
 use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
 use crate::base::time::TimestampMs;
-use crate::log::{LogError, ReadError, ReadLimit, TimestampedOffset};
+use crate::log::{ReadError, ReadLimit, TimestampedOffset};
 
 /// Up to where a reader sees (`FetchIsolation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,7 @@ impl Partition {
         bounds: ReadBounds,
     ) -> Result<PartitionRead, PartitionError> {
         self.check_reader(spec.current_leader_epoch, LeaderOnly::Yes)?;
+        // Before the epochs, which a damaged log knows no better than its end.
         self.log.check_undamaged(spec.fetch_offset)?;
         let visible_end = self.visible_end(bounds.isolation);
         let mut read = PartitionRead {
@@ -147,7 +148,6 @@ impl Partition {
             read.diverging = Some(diverging);
             return Ok(read);
         }
-        self.check_undamaged(spec.fetch_offset)?;
         let (start, end) = (self.log.log_start_offset(), self.log.log_end_offset());
         if spec.fetch_offset < start || spec.fetch_offset > end {
             return Err(PartitionError::OffsetOutOfRange);
@@ -168,19 +168,6 @@ impl Partition {
         read.bytes = result.bytes;
         read.records = Ok(result.slices);
         Ok(read)
-    }
-
-    /// Records at and past a damage are not there to be read, but they are not out of range either:
-    /// a consumer told so would go on elsewhere without a word.
-    fn check_undamaged(&self, offset: Offset) -> Result<(), PartitionError> {
-        match self.log.damage() {
-            Some(mark) if offset >= mark.offset => Err(LogError::Damaged(format!(
-                "{} is damaged at byte {}",
-                mark.file, mark.position
-            ))
-            .into()),
-            _ => Ok(()),
-        }
     }
 
     /// Where the client's log and this one part, if they do (`Partition.readRecords`).
@@ -240,21 +227,19 @@ impl Partition {
         });
         if query != OffsetQuery::Earliest {
             // The true end, and what a time finds, may lie past the damage.
-            self.check_undamaged(Offset(i64::MAX))?;
+            self.log.check_undamaged(Offset(i64::MAX))?;
         }
         let lags = isolation.is_some() && self.epoch_start.get() > end;
         match query {
             OffsetQuery::Latest if lags => Err(PartitionError::OffsetNotAvailable),
-            OffsetQuery::Latest => self.undamaged(Offset(i64::MAX)).map(|()| {
-                Some(TimestampedOffset {
-                    timestamp: TimestampMs::NONE,
-                    offset: end,
-                    leader_epoch: self.leader_epoch(),
-                })
-            }),
+            OffsetQuery::Latest => Ok(Some(TimestampedOffset {
+                timestamp: TimestampMs::NONE,
+                offset: end,
+                leader_epoch: self.leader_epoch(),
+            })),
             OffsetQuery::Earliest => {
                 let start = self.log.log_start_offset();
-                self.undamaged(start)?;
+                self.log.check_undamaged(start)?;
                 Ok(Some(TimestampedOffset {
                     timestamp: TimestampMs::NONE,
                     offset: start,
@@ -266,22 +251,12 @@ impl Partition {
             }
             OffsetQuery::Tiered => Ok(None),
             OffsetQuery::MaxTimestamp => {
-                self.undamaged(Offset(i64::MAX))?;
                 Self::settle(self.log.offset_of_max_timestamp(end).await?, lags)
             }
             OffsetQuery::At(timestamp) => {
-                let found = self.log.offset_for_timestamp(timestamp, end).await?;
-                if found.is_none() {
-                    self.undamaged(Offset(i64::MAX))?;
-                }
-                Self::settle(found, lags)
+                Self::settle(self.log.offset_for_timestamp(timestamp, end).await?, lags)
             }
         }
-    }
-
-    /// A damaged log's end is not known.
-    fn undamaged(&self, offset: Offset) -> Result<(), PartitionError> {
-        Ok(self.log.check_undamaged(offset)?)
     }
 
     /// Nothing found below the end says nothing while the high watermark still lags.
@@ -305,7 +280,7 @@ impl Partition {
         self.check_reader(seen, LeaderOnly::Yes)?;
         let found = self.log.epoch_end_offset(requested);
         if let Some((_, end)) = found {
-            self.undamaged(end)?;
+            self.log.check_undamaged(end)?;
         }
         Ok(found)
     }
