@@ -41,6 +41,7 @@ pub fn compare(session: &mut Session) {
         };
         let response: CreateTopicsResponse = peer.ask(7, &request);
         assert!(response.topics[0].error_code.is_none());
+        (0..2).for_each(|index| wait_until_led(peer, index));
     }
     session.learn();
     compare_produce(session);
@@ -215,8 +216,20 @@ fn compare_fetch(session: &mut Session) {
     session.compare("an unknown session", from(7), no_session, even_fetched);
 }
 
-fn compare_offsets(session: &mut Session) {
-    let ask = |topic: &str, index: i32, timestamp: i64, leader_epoch: i32| ListOffsetsRequest {
+/// Kafka answers the creation before its partitions have a leader.
+fn wait_until_led(peer: &mut Peer, index: i32) {
+    for _ in 0..200 {
+        let response: ListOffsetsResponse = peer.ask(7, &ask(TOPIC, index, -1, -1));
+        if response.topics[0].partitions[0].error_code.is_none() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("partition {index} has no leader after 20 s");
+}
+
+fn ask(topic: &str, index: i32, timestamp: i64, leader_epoch: i32) -> ListOffsetsRequest {
+    ListOffsetsRequest {
         replica_id: coreline::base::ids::BrokerId(-1),
         topics: vec![ListOffsetsTopic {
             name: topic.to_owned(),
@@ -227,7 +240,10 @@ fn compare_offsets(session: &mut Session) {
             }],
         }],
         ..ListOffsetsRequest::default()
-    };
+    }
+}
+
+fn compare_offsets(session: &mut Session) {
     let even = |_: &Peer, _: &mut ListOffsetsResponse| {};
     let (before, within, after) = (TIME.0 - 5, TIME.0 + 1, TIME.0 + 100);
     for timestamp in [-1, -2, -3, -4, -5, before, within, after] {
