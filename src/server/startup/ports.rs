@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 use super::StartupError;
 use crate::base::config::Listener;
 
-/// How long a killed broker's port may stay in use.
-const RELEASE_MAX: Duration = Duration::from_secs(1);
+/// How long a killed broker's port may stay in use: the kernel needs more than a second on a loaded
+/// machine, and only a port that is truly taken is refused that much later.
+const RELEASE_MAX: Duration = Duration::from_secs(5);
+/// How long that goes without a word.
+const RELEASE_SILENT: Duration = Duration::from_millis(500);
 const RELEASE_POLL: Duration = Duration::from_millis(5);
 
 /// Fills in what the system chooses: ports of 0, hosts that are names, advertised names.
@@ -42,11 +45,16 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
 /// rings apart, and with them its listening sockets, a little after the process has gone.
 fn bind_in_time(address: SocketAddr) -> io::Result<TcpListener> {
     let began = Instant::now();
+    let mut is_told = false;
     loop {
         match TcpListener::bind(address) {
             Err(error)
                 if error.kind() == io::ErrorKind::AddrInUse && began.elapsed() < RELEASE_MAX =>
             {
+                if !is_told && began.elapsed() > RELEASE_SILENT {
+                    is_told = true;
+                    tracing::info!("waiting for {address}, which is in use");
+                }
                 std::thread::sleep(RELEASE_POLL);
             }
             outcome => return outcome,
