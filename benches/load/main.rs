@@ -90,17 +90,13 @@ pub struct Window {
     pub end: Instant,
 }
 
-/// User and system time of a process, in microseconds.
+/// User and system time of a process, ended threads included, in microseconds.
 fn cpu_us(pid: Option<u32>) -> u64 {
     let Some(pid) = pid else { return 0 };
-    let mut total_ns = 0;
-    let tasks = format!("/proc/{pid}/task");
-    for task in std::fs::read_dir(tasks).into_iter().flatten().flatten() {
-        let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        let first = text.split_whitespace().next().unwrap_or("0");
-        total_ns += first.parse::<u64>().unwrap_or(0);
-    }
-    total_ns / 1000
+    let clock = nix::time::clock_getcpuclockid(nix::unistd::Pid::from_raw(pid as i32))
+        .expect("the broker's process exists");
+    let time = nix::time::clock_gettime(clock).expect("a process has a CPU clock");
+    time.tv_sec() as u64 * 1_000_000 + time.tv_nsec() as u64 / 1000
 }
 
 fn resident_kib(pid: Option<u32>) -> u64 {

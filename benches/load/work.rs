@@ -26,7 +26,7 @@ pub fn create_topic(arguments: &Arguments) -> io::Result<()> {
     protocol::receive(&mut stream, &mut response)?;
     match protocol::create_topic_error(&response) {
         0 => {
-            std::thread::sleep(Duration::from_millis(500));
+            std::thread::sleep(Duration::from_secs(3));
             Ok(())
         }
         TOPIC_ALREADY_EXISTS => Ok(()),
