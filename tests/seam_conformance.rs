@@ -1,5 +1,6 @@
 //! What every backend of the runtime seam must do, through the names that the rest of the house
 //! uses: files, durability, directories, sockets, inbox, replies, timers, classes, panics, ends.
+//! One file past the usual size: it is one list that a backend is held against whole.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

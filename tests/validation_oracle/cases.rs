@@ -1,4 +1,5 @@
-//! The cases: batches good and bad, each named by what is special about it.
+//! The cases: batches good and bad, each named by what is special about it. One long table, so
+//! it is longer than other files.
 
 use coreline::base::ids::{Offset, ProducerEpoch, ProducerId, Sequence};
 use coreline::base::time::TimestampMs;
