@@ -7,7 +7,7 @@ use coreline::base::ids::{
 use coreline::base::time::TimestampMs;
 use coreline::wire::compression::Codec;
 use coreline::wire::messages::create_topics::{
-    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
+    CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
 };
 use coreline::wire::messages::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
 use coreline::wire::messages::list_offsets::{
@@ -25,29 +25,41 @@ use coreline::wire::record_batch::{BatchBuilder, NewRecord};
 use crate::session::{ALL, Peer, Session, from};
 
 const TOPIC: &str = "data";
+const COMPACTED: &str = "compacted";
 /// A time in the past, so that no limit is near.
 const TIME: TimestampMs = TimestampMs(1_700_000_000_000);
 
 pub fn compare(session: &mut Session) {
     for peer in [&mut session.kafka, &mut session.coreline] {
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: TOPIC.to_owned(),
-                num_partitions: 2,
-                replication_factor: 1,
-                ..CreatableTopic::default()
-            }],
-            ..CreateTopicsRequest::default()
-        };
-        let response: CreateTopicsResponse = peer.ask(7, &request);
-        assert!(response.topics[0].error_code.is_none());
-        (0..2).for_each(|index| wait_until_led(peer, index));
+        create(peer, TOPIC, Vec::new());
+        (0..2).for_each(|index| wait_until_led(peer, TOPIC, index));
     }
     session.learn();
     compare_produce(session);
     compare_fetch(session);
     compare_offsets(session);
     compare_epochs(session);
+}
+
+fn create(peer: &mut Peer, name: &str, configs: Vec<(&str, &str)>) {
+    let configs = configs.into_iter();
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: name.to_owned(),
+            num_partitions: 2,
+            replication_factor: 1,
+            configs: configs
+                .map(|(name, value)| CreatableTopicConfig {
+                    name: name.to_owned(),
+                    value: Some(value.to_owned()),
+                })
+                .collect(),
+            ..CreatableTopic::default()
+        }],
+        ..CreateTopicsRequest::default()
+    };
+    let response: CreateTopicsResponse = peer.ask(7, &request);
+    assert!(response.topics[0].error_code.is_none());
 }
 
 pub fn batch(values: &[&str], codec: Codec) -> BytesMut {
@@ -85,7 +97,8 @@ fn even_produced(_: &Peer, response: &mut ProduceResponse) {
     for partition in topics.flat_map(|topic| &mut topic.partition_responses) {
         partition.error_message = partition.error_message.take().map(|_| String::new());
         for error in &mut partition.record_errors {
-            error.batch_index_error_message = None;
+            let message = error.batch_index_error_message.take();
+            error.batch_index_error_message = message.map(|_| String::new());
         }
     }
 }
@@ -124,7 +137,42 @@ fn compare_produce(session: &mut Session) {
         |peer| produce(peer, TOPIC, 0, large.clone()),
         even_produced,
     );
+    compare_faulty_records(session);
     compare_sequences(session);
+}
+
+/// Single records at fault: their places in the batch are named (KIP-467).
+fn compare_faulty_records(session: &mut Session) {
+    for peer in [&mut session.kafka, &mut session.coreline] {
+        create(peer, COMPACTED, vec![("cleanup.policy", "compact")]);
+        wait_until_led(peer, COMPACTED, 0);
+    }
+    session.learn();
+    let far = TimestampMs(4_000_000_000_000);
+    let shapes: [(&str, [(TimestampMs, Option<&[u8]>); 3]); 4] = [
+        (TOPIC, [(TIME, None), (far, None), (far, None)]),
+        (
+            COMPACTED,
+            [(TIME, None), (TIME, Some(b"key")), (TIME, None)],
+        ),
+        (COMPACTED, [(far, Some(b"key")), (TIME, None), (TIME, None)]),
+        (COMPACTED, [(TIME, None), (far, None), (TIME, Some(b"key"))]),
+    ];
+    for (topic, shape) in shapes {
+        for codec in [Codec::None, Codec::Gzip] {
+            let mut builder = BatchBuilder::new(Offset(0)).compressed(codec, None);
+            for (timestamp, key) in shape {
+                builder.append(NewRecord {
+                    timestamp,
+                    key,
+                    ..NewRecord::default()
+                });
+            }
+            let records = builder.build().expect("a batch");
+            let request = |peer: &Peer| produce(peer, topic, 0, records.clone());
+            session.compare("faulty records", from(8), request, even_produced);
+        }
+    }
 }
 
 /// A producer's sequence: in order, again, with a gap, with an older epoch.
@@ -217,9 +265,9 @@ fn compare_fetch(session: &mut Session) {
 }
 
 /// Kafka answers the creation before its partitions have a leader.
-fn wait_until_led(peer: &mut Peer, index: i32) {
+fn wait_until_led(peer: &mut Peer, topic: &str, index: i32) {
     for _ in 0..200 {
-        let response: ListOffsetsResponse = peer.ask(7, &ask(TOPIC, index, -1, -1));
+        let response: ListOffsetsResponse = peer.ask(7, &ask(topic, index, -1, -1));
         if response.topics[0].partitions[0].error_code.is_none() {
             return;
         }

@@ -6,8 +6,8 @@
 //! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
 //!
 //! Null records: Kafka never answers; here they are INVALID_RECORD. A refusal by the log comes with
-//! its text also where Kafka keeps it to itself (a base offset that is not 0); the records at fault
-//! are not listed (`record_errors` is empty).
+//! its text also where Kafka keeps it to itself (a base offset that is not 0). The records at fault
+//! are listed up to a limit (`RECORD_ERRORS_MAX`), where Kafka lists all.
 //!
 //! Not implemented: transactions; a transactional batch gets INVALID_TXN_STATE.
 

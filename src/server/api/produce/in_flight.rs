@@ -19,7 +19,8 @@ use crate::server::connection::{Answer, CloseReason, Outcome};
 use crate::server::context::RequestContext;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::produce::{
-    LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, ProduceResponse,
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse,
+    ProduceResponse,
 };
 
 /// Where a partition's answer stands in the response.
@@ -213,13 +214,25 @@ fn fill(response: &mut ProduceResponse, places: &[Place], answer: Option<Few<App
     }
 }
 
-/// Kafka tells a text only where the records were at fault (`RecordValidationException`).
+/// Kafka tells a text only where the records were at fault (`RecordValidationException`), and then
+/// names those that were (KIP-467).
 fn fill_failure(partition: &mut PartitionProduceResponse, failure: &AppendFailure) {
     partition.error_code = failure.error.error_code();
     partition.log_start_offset = failure.log_start_offset;
-    if let PartitionError::Append(AppendError::Invalid { code, message, .. }) = &failure.error
+    if let PartitionError::Append(AppendError::Invalid {
+        code,
+        message,
+        faults,
+    }) = &failure.error
         && error_is_of_records(*code)
     {
         partition.error_message = Some(message.clone());
+        let faults = faults.iter();
+        partition.record_errors = faults
+            .map(|fault| BatchIndexAndErrorMessage {
+                batch_index: fault.batch_index,
+                batch_index_error_message: Some(fault.message()),
+            })
+            .collect();
     }
 }
