@@ -148,6 +148,18 @@ pub fn now() -> MonotonicNs {
     executor::current().now()
 }
 
+/// The same clock, read now: for what a task measures within one turn.
+#[must_use]
+pub fn clock() -> MonotonicNs {
+    executor::current().clock()
+}
+
+/// How long this executor has waited for events since it started.
+#[must_use]
+pub fn idle_time() -> Duration {
+    executor::current().idle_time()
+}
+
 /// The runtime's wall clock.
 #[must_use]
 pub fn wall_clock() -> TimestampMs {

@@ -17,6 +17,7 @@ use super::write_back::WriteBack;
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::base::random::Random;
 use crate::io::{self, AlignedBuffer, TaskClass};
+use crate::metrics::ShardMetrics;
 
 /// Write buffers kept for the next writes, and the largest that is kept.
 const BUFFERS_KEPT_MAX: usize = 8;
@@ -35,6 +36,7 @@ pub(crate) struct ShardContext {
     pub(crate) journal: Rc<Journal>,
     pub(crate) cache: CacheBudget,
     pub(crate) write_back: WriteBack,
+    pub(crate) metrics: Rc<ShardMetrics>,
     /// Appends that wait for room go on in the order in which they came.
     pub(crate) admission: Turns,
     /// Largest step by which a segment reserves blocks.
@@ -85,6 +87,7 @@ impl ShardContext {
             incarnation: options.incarnation,
             shard: options.shard,
             cache: CacheBudget::new(options.cache_bytes, Rc::clone(&journal.room)),
+            metrics: Rc::clone(&journal.options.metrics),
             journal,
             health,
             write_back: WriteBack::default(),

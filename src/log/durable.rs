@@ -12,6 +12,7 @@ use super::partition_log::{Log, LogEvent, LogStatus};
 use super::seeded::{SeededBug, is_seeded};
 use crate::base::ids::Offset;
 use crate::io::{self, Durability, TaskClass};
+use crate::metrics::Counter;
 
 /// An append on its way.
 #[derive(Clone, Copy, Debug)]
@@ -179,12 +180,18 @@ impl Log {
         self.tail
             .borrow()
             .copy_range(&segment, from, end_position, &mut buffer);
+        let issued_at = io::now();
         match segment.write_issued(from, buffer, Durability::Stable).await {
             Ok(buffer) => self.shard.give_buffer(buffer),
             Err(_) => return,
         }
+        let metrics = &self.shard.metrics;
+        metrics.add(Counter::Flushes, 1);
+        metrics.add(Counter::SegmentWrites, 1);
+        metrics.add(Counter::SegmentBytes, end_position - from);
         self.unpin_written();
         let is_stable = !self.config().write_caching;
+        self.ends.durable_issue.set((issued_at, true));
         self.cycle_durable(first, last, is_stable);
     }
 

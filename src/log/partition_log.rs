@@ -23,6 +23,7 @@ use super::segment::Segment;
 use super::tail::Tail;
 use super::wait::{Turns, Waiters};
 use crate::base::ids::{LeaderEpoch, Offset};
+use crate::base::time::MonotonicNs;
 
 /// What an observer of a log is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(crate) struct Ends {
     pub(crate) stable_end: Cell<Offset>,
     /// Segment and position of the durable end.
     pub(crate) durable_place: Cell<(i64, u64)>,
+    /// When the write was issued that made it durable, and whether that write was a flush.
+    pub(crate) durable_issue: Cell<(MonotonicNs, bool)>,
 }
 
 /// A partition's log.
@@ -131,6 +134,7 @@ impl Log {
                 durable_end: Cell::new(parts.log_end),
                 stable_end: Cell::new(parts.log_end),
                 durable_place: Cell::new(place),
+                durable_issue: Cell::default(),
             },
             recovery_point: Cell::new(parts.recovery_point),
             segments: RefCell::new(parts.segments),
@@ -182,6 +186,12 @@ impl Log {
     #[must_use]
     pub fn durable_end(&self) -> Offset {
         self.ends.durable_end.get()
+    }
+
+    /// When the write was issued that last moved the durable end, and whether it was a flush.
+    #[must_use]
+    pub fn durable_issue(&self) -> (MonotonicNs, bool) {
+        self.ends.durable_issue.get()
     }
 
     /// The first offset of an open transaction, else the log end; the caller takes the minimum

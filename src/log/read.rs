@@ -12,6 +12,7 @@ use super::segment::{Segment, SegmentIndex, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::io::{AlignedBuffer, File};
+use crate::metrics::Counter;
 use crate::wire::record_batch::{BatchHeader, HEADER_BYTES, verify_crc};
 
 /// Largest single read but for one batch that is larger.
@@ -41,10 +42,15 @@ impl Log {
         if from >= end || from >= limit.end {
             return Ok(ReadResult::default());
         }
+        let metrics = &self.shard.metrics;
         if let Some(result) = self.tail.borrow().read(from, &limit) {
+            metrics.add(Counter::BytesFetchedFromCache, result.bytes as u64);
             return Ok(result);
         }
         let read = self.read_segments(from, &limit).await;
+        if let Ok(result) = &read {
+            metrics.add(Counter::BytesFetchedFromDisk, result.bytes as u64);
+        }
         if let Err(ReadError::Log(error)) = &read {
             self.tell_once(error);
         }

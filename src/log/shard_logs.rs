@@ -18,6 +18,7 @@ use super::partition_log::{Log, LogEvent, LogParts, LogStatus};
 use super::segment::{segment_path, step_max_for};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::io::{self, File, OpenOptions};
+use crate::metrics::ShardMetrics;
 
 /// What a shard needs to open its part of the log directory.
 #[derive(Clone, Debug)]
@@ -273,6 +274,12 @@ impl ShardLogs {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.context.directory
+    }
+
+    /// Where this shard counts and times its work.
+    #[must_use]
+    pub fn metrics(&self) -> &Rc<ShardMetrics> {
+        &self.context.metrics
     }
 
     /// Journal cycles written since the shard opened.

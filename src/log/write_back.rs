@@ -10,6 +10,7 @@ use super::partition_log::Log;
 use super::segment::{Segment, floor_to_block};
 use crate::base::limits::{MIB, WRITE_BACK_BYTES};
 use crate::io::{self, Durability, TaskClass};
+use crate::metrics::{Counter, Stage};
 
 /// Logs written back at the same time.
 const WRITERS_MAX: usize = 4;
@@ -102,9 +103,14 @@ impl Log {
             self.tail
                 .borrow()
                 .copy_range(segment, from, to, &mut buffer);
+            let issued_at = io::now();
             let buffer = segment
                 .write_issued(from, buffer, Durability::Written)
                 .await?;
+            let metrics = &self.shard.metrics;
+            metrics.record_stage(Stage::WriteBack, io::now().since(issued_at));
+            metrics.add(Counter::SegmentWrites, 1);
+            metrics.add(Counter::SegmentBytes, to - from);
             self.shard.give_buffer(buffer);
             self.unpin_written();
         }

@@ -1,17 +1,31 @@
 //! Counters and HDR histograms, one set a shard without locks, merged when read.
 //!
-//! A shard records into its own [`ShardMetrics`]; whoever wants to read asks it, through its inbox,
-//! for a [`MetricsSnapshot`] and merges those of all shards. Latencies are nanoseconds inside and
-//! printed in milliseconds.
+//! A shard records into its own [`ShardMetrics`]. Whoever wants to read asks it, through its inbox,
+//! to exchange what it has [`Recorded`] for an empty set, and adds up what comes. Latencies are
+//! nanoseconds inside and printed in milliseconds.
+//!
+//! | File | What |
+//! |---|---|
+//! | `stage` | the parts of a request's way, and one request's times in them |
+//! | `shard` | what a shard records into, and its counters |
+//! | `recorded` | histograms per API key and stage |
+//! | `tail` | what the slowest requests spent their time on |
+//! | `snapshot`, `table` | for reading |
 //!
 //! Absent: names of API keys (the caller knows them), the clock, any output.
 
+mod recorded;
 mod shard;
 mod snapshot;
+mod stage;
 mod table;
+mod tail;
 
-pub use self::shard::{Counter, LATENCY_NS_MAX, ShardMetrics, Stage};
+pub use self::recorded::{LATENCY_NS_MAX, Recorded};
+pub use self::shard::{Counter, ShardMetrics};
 pub use self::snapshot::MetricsSnapshot;
+pub use self::stage::{Stage, StageTimes, Visit};
+pub use self::tail::{Tail, TailShares};
 
 #[cfg(test)]
 mod metrics_test;

@@ -1,4 +1,4 @@
-//! The table that is printed at shutdown and on SIGUSR1.
+//! The table of `coreline latency`, SIGUSR1 and shutdown.
 
 use std::fmt::Write as _;
 
@@ -10,6 +10,8 @@ use crate::base::ids::ApiKey;
 
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 const NS_PER_MS: f64 = 1_000_000.0;
+/// Where the time of the slowest is divided among the stages.
+const TAIL_QUANTILE: f64 = 0.999;
 
 /// Renders all of it; empty when nothing was recorded.
 pub(super) fn render(
@@ -17,23 +19,34 @@ pub(super) fn render(
     key_name: impl Fn(ApiKey) -> Option<&'static str>,
 ) -> String {
     let mut text = String::new();
-    if !snapshot.requests.is_empty() {
-        head(&mut text, "request, ms");
-        for (key, histogram) in &snapshot.requests {
-            let number = format!("key {key}");
-            row(&mut text, key_name(*key).unwrap_or(&number), histogram);
+    let recorded = &snapshot.recorded;
+    let mut slowest = String::new();
+    for (place, (key, histogram)) in recorded.requests().enumerate() {
+        if place == 0 {
+            head(&mut text, "request, ms");
+        }
+        let number = format!("key {key}");
+        let name = key_name(key).unwrap_or(&number);
+        row(&mut text, name, histogram);
+        let from = histogram.value_at_quantile(TAIL_QUANTILE);
+        let shares = recorded.tail(key).map(|tail| tail.shares_from(from));
+        // Writing to a string cannot fail.
+        if let Some(shares) = shares.filter(|shares| !shares.shares.is_empty()) {
+            let _ = writeln!(slowest, "{name:<26} {}", shares.describe());
         }
     }
-    if !snapshot.stages.is_empty() {
-        head(&mut text, "stage, ms");
-        for (stage, histogram) in &snapshot.stages {
-            row(&mut text, stage.name(), histogram);
+    for (place, (stage, histogram)) in recorded.stages().enumerate() {
+        if place == 0 {
+            head(&mut text, "stage, ms");
         }
+        row(&mut text, stage.name(), histogram);
+    }
+    if !slowest.is_empty() {
+        let _ = write!(text, "where the slowest 0.1 % spent their time\n{slowest}");
     }
     for counter in Counter::ALL {
         let count = snapshot.counter(*counter);
         if count > 0 {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "{:<26} {count:>12}", counter.name());
         }
     }

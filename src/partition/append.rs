@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use bytes::BytesMut;
 
+use super::append_times::AppendTimes;
 use super::error::PartitionError;
 use super::leadership::LeaderOnly;
 use super::replica::Partition;
@@ -14,8 +15,8 @@ use crate::base::ids::{LeaderEpoch, Offset};
 use crate::base::time::MonotonicNs;
 use crate::io;
 use crate::io::reply::ReplySender;
-use crate::log::{AppendContext, AppendError, AppendOrigin, Appended};
-use crate::metrics::{Counter, Stage};
+use crate::log::{AppendContext, AppendError, AppendOrigin, Appended, Log};
+use crate::metrics::{Counter, ShardMetrics, Visit};
 
 /// When an append is answered (`acks`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,15 @@ impl From<PartitionError> for AppendFailure {
 /// How one partition's part of a produce ended.
 pub type AppendOutcome = Result<Appended, AppendFailure>;
 
+/// What a shard answers for its part of a produce request.
+#[derive(Debug)]
+pub struct AppendReply {
+    /// One outcome an entry, in their order.
+    pub outcomes: Few<AppendOutcome>,
+    /// Those of the entry that was answered last.
+    pub times: AppendTimes,
+}
+
 /// The parts of one produce request that one shard owns; answered as one when the last is done.
 #[derive(Debug)]
 struct AppendGroup {
@@ -59,11 +69,11 @@ struct AppendGroup {
 struct GroupState {
     outcomes: Vec<AppendOutcome>,
     remaining: usize,
-    reply: Option<ReplySender<Few<AppendOutcome>>>,
+    reply: Option<ReplySender<AppendReply>>,
 }
 
 impl AppendGroup {
-    fn new(count: usize, reply: ReplySender<Few<AppendOutcome>>) -> Rc<Self> {
+    fn new(count: usize, reply: ReplySender<AppendReply>) -> Rc<Self> {
         let mut outcomes = Vec::with_capacity(count);
         outcomes.resize_with(count, || Err(PartitionError::TimedOut.into()));
         Rc::new(Self {
@@ -75,7 +85,7 @@ impl AppendGroup {
         })
     }
 
-    fn complete(&self, place: usize, outcome: AppendOutcome) {
+    fn complete(&self, place: usize, outcome: AppendOutcome, times: AppendTimes) {
         let mut state = self.state.borrow_mut();
         if let Some(slot) = state.outcomes.get_mut(place) {
             *slot = outcome;
@@ -84,7 +94,10 @@ impl AppendGroup {
         if state.remaining == 0
             && let Some(reply) = state.reply.take()
         {
-            reply.send(std::mem::take(&mut state.outcomes).into());
+            reply.send(AppendReply {
+                outcomes: std::mem::take(&mut state.outcomes).into(),
+                times,
+            });
         }
     }
 }
@@ -98,14 +111,14 @@ pub struct AppendAnswer {
 #[derive(Debug)]
 enum Owed {
     /// The only part.
-    Alone(ReplySender<Few<AppendOutcome>>),
+    Alone(ReplySender<AppendReply>),
     /// One of several, answered together.
     Part(Rc<AppendGroup>, usize),
 }
 
 impl AppendAnswer {
     /// The answers of `count` parts, in their order; `reply` hears when the last is complete.
-    pub fn of(count: usize, reply: ReplySender<Few<AppendOutcome>>) -> impl Iterator<Item = Self> {
+    pub fn of(count: usize, reply: ReplySender<AppendReply>) -> impl Iterator<Item = Self> {
         let (alone, group) = match count {
             0 | 1 => (Some(Owed::Alone(reply)), None),
             _ => (None, Some(AppendGroup::new(count, reply))),
@@ -117,10 +130,13 @@ impl AppendAnswer {
     }
 
     /// Settles this part.
-    pub fn complete(self, outcome: AppendOutcome) {
+    pub fn complete(self, outcome: AppendOutcome, times: AppendTimes) {
         match self.owed {
-            Owed::Alone(reply) => reply.send(Few::One(outcome)),
-            Owed::Part(group, place) => group.complete(place, outcome),
+            Owed::Alone(reply) => {
+                let outcomes = Few::One(outcome);
+                reply.send(AppendReply { outcomes, times });
+            }
+            Owed::Part(group, place) => group.complete(place, outcome, times),
         }
     }
 }
@@ -136,6 +152,8 @@ pub struct QueuedAppend {
     pub required_acks: RequiredAcks,
     /// Until when it may wait for room.
     pub deadline: MonotonicNs,
+    /// How it came here.
+    pub visit: Visit,
     /// Who hears of it.
     pub answer: AppendAnswer,
 }
@@ -145,15 +163,20 @@ pub struct QueuedAppend {
 pub struct PendingAnswer {
     appended: Appended,
     answer: AppendAnswer,
+    times: AppendTimes,
 }
 
 impl PendingAnswer {
-    pub(super) fn succeed(self) {
-        self.answer.complete(Ok(self.appended));
+    pub(super) fn succeed(mut self, log: &Log, metrics: &ShardMetrics) {
+        self.times.issue = log.durable_issue();
+        self.times.answered_at = io::now().max(self.times.appended_at);
+        self.times.record(metrics);
+        self.answer.complete(Ok(self.appended), self.times);
     }
 
-    pub(super) fn fail(self, error: PartitionError) {
-        self.answer.complete(Err(error.into()));
+    pub(super) fn fail(mut self, error: PartitionError) {
+        self.times.answered_at = io::now().max(self.times.appended_at);
+        self.answer.complete(Err(error.into()), self.times);
     }
 }
 
@@ -183,21 +206,35 @@ impl Partition {
             buffer_bytes,
             required_acks,
             deadline,
+            visit,
             answer,
         } = queued;
-        let (started_at, bytes) = (io::now(), batch.len());
+        let bytes = batch.len();
+        let mut times = AppendTimes {
+            visit,
+            ..AppendTimes::default()
+        };
+        times.visit.started_at = io::now();
         let appending =
             self.append_records_to_leader((batch, buffer_bytes), required_acks, deadline);
         match appending.await {
-            Err(failure) => answer.complete(Err(failure)),
+            Err(failure) => {
+                times.appended_at = io::clock();
+                times.answered_at = times.appended_at;
+                answer.complete(Err(failure), times);
+            }
             Ok(appended) => {
                 self.count(&appended, bytes);
-                let time = io::now().since(started_at);
-                self.metrics.record_stage(Stage::Append, time);
+                times.appended_at = io::clock();
+                let pending = PendingAnswer {
+                    appended,
+                    answer,
+                    times,
+                };
                 if required_acks == RequiredAcks::None {
-                    answer.complete(Ok(appended));
+                    pending.succeed(&self.log, &self.metrics);
                 } else {
-                    self.answer_when_durable(PendingAnswer { appended, answer }, required_acks);
+                    self.answer_when_durable(pending, required_acks);
                 }
             }
         }
@@ -273,7 +310,7 @@ impl Partition {
             _ => (self.log.durable_end(), &self.pending_leader),
         };
         if end <= reached {
-            pending.succeed();
+            pending.succeed(&self.log, &self.metrics);
         } else if self.is_closed() {
             pending.fail(PartitionError::NotLeader);
         } else {

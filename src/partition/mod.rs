@@ -10,6 +10,7 @@
 )]
 
 pub mod append;
+pub mod append_times;
 pub mod error;
 pub mod leadership;
 pub mod parked;
@@ -18,8 +19,10 @@ pub mod read;
 pub mod replica;
 
 pub use append::{
-    AppendAnswer, AppendFailure, AppendOutcome, QueuedAppend, RequiredAcks, error_is_of_records,
+    AppendAnswer, AppendFailure, AppendOutcome, AppendReply, QueuedAppend, RequiredAcks,
+    error_is_of_records,
 };
+pub use append_times::AppendTimes;
 pub use error::PartitionError;
 pub use leadership::{LeaderOnly, Leadership};
 pub use parked::{ParkedFetch, Waiter};

@@ -14,6 +14,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::append::{PendingAnswer, QueuedAppend};
+use super::append_times::AppendTimes;
 use super::error::PartitionError;
 use super::leadership::Leadership;
 use super::parked::{Waiter, Waiters};
@@ -183,7 +184,13 @@ impl Partition {
         self.closed.set(true);
         let queued = std::mem::take(&mut *self.appends.borrow_mut());
         for append in queued {
-            append.answer.complete(Err(PartitionError::Unknown.into()));
+            let times = AppendTimes {
+                visit: append.visit,
+                ..AppendTimes::default()
+            };
+            append
+                .answer
+                .complete(Err(PartitionError::Unknown.into()), times);
         }
         self.fail_pending(|| PartitionError::NotLeader);
         self.wake_everyone();
@@ -228,13 +235,13 @@ impl Partition {
     /// Moves the ends after the durable end has moved: answers what they satisfy, wakes who waits.
     fn advance(&self) {
         let durable_end = self.log.durable_end();
-        Self::answer(&self.pending_leader, durable_end);
+        self.answer(&self.pending_leader, durable_end);
         let alone = self.leadership.borrow().isr.len() <= 1;
         if alone && durable_end > self.high_watermark.get() {
             self.high_watermark.set(durable_end);
         }
         let high_watermark = self.high_watermark.get();
-        Self::answer(&self.pending_all, high_watermark);
+        self.answer(&self.pending_all, high_watermark);
         let mut woken = Vec::new();
         let stable = self.last_stable_offset();
         self.on_durable
@@ -249,11 +256,11 @@ impl Partition {
         }
     }
 
-    fn answer(queue: &RefCell<PendingAppends<PendingAnswer>>, end: Offset) {
+    fn answer(&self, queue: &RefCell<PendingAppends<PendingAnswer>>, end: Offset) {
         loop {
             let next = queue.borrow_mut().pop_satisfied(end);
             let Some(pending) = next else { break };
-            pending.succeed();
+            pending.succeed(&self.log, &self.metrics);
         }
     }
 

@@ -16,4 +16,5 @@ pub mod fetch_session;
 pub mod log_limit;
 pub mod node;
 pub mod serve;
+pub mod slow_requests;
 pub mod startup;

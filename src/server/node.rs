@@ -10,6 +10,7 @@ use super::connection::{Connection, ReapRules, STALLED_SEND_MAX_SHORT};
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
 use super::serve::listening::Listening;
+use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
 use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
@@ -36,6 +37,7 @@ pub struct Node {
     connections: Connections,
     metrics: Rc<ShardMetrics>,
     log_limit: LogLimit,
+    slow_requests: SlowRequests,
     stopping: Cell<bool>,
     listening: RefCell<Listening>,
 }
@@ -63,6 +65,7 @@ impl Node {
     #[must_use]
     pub fn new(options: NodeOptions) -> Rc<Self> {
         let sessions = FetchSessions::new(options.fetch_sessions_max, options.random_seed);
+        let slower_than = Duration::from_millis(options.config.slow_request_ms);
         Rc::new(Self {
             shard: options.shard,
             config: options.config,
@@ -72,6 +75,7 @@ impl Node {
             connections: Connections::default(),
             metrics: options.metrics,
             log_limit: LogLimit::new(io::now()),
+            slow_requests: SlowRequests::new(slower_than, io::now()),
             stopping: Cell::new(false),
             listening: RefCell::default(),
         })
@@ -133,6 +137,12 @@ impl Node {
     #[must_use]
     pub fn log_limit(&self) -> &LogLimit {
         &self.log_limit
+    }
+
+    /// Names slow requests.
+    #[must_use]
+    pub fn slow_requests(&self) -> &SlowRequests {
+        &self.slow_requests
     }
 
     /// Keeps the listeners that were opened.

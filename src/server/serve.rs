@@ -28,7 +28,7 @@ use super::node::Node;
 use super::startup::{DirectoryLock, Prepared};
 use crate::io::InboxSender;
 use crate::io::inbox::inbox;
-use crate::metrics::{Counter, MetricsSnapshot};
+use crate::metrics::MetricsSnapshot;
 use crate::shard::{Shard, ShardMessage};
 use control::{Command, ControlOptions};
 
@@ -144,9 +144,6 @@ impl Broker {
             let ask = move |shard: &std::rc::Rc<Shard>| {
                 if let Some(node) = shard.attachment::<Node>() {
                     let metrics = node.metrics();
-                    let counted = metrics.get(Counter::JournalWrites);
-                    let written = shard.logs().journal_cycles();
-                    metrics.add(Counter::JournalWrites, written.saturating_sub(counted));
                     let _ = answer.send(metrics.snapshot());
                 }
             };

@@ -24,7 +24,8 @@ use crate::io::{self, Inbox, InboxSender};
 use crate::log::ShardLogs;
 use crate::metrics::{Counter, ShardMetrics};
 use crate::partition::{
-    AppendAnswer, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter, WakeSink,
+    AppendAnswer, AppendTimes, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter,
+    WakeSink,
 };
 
 /// How long a message waits for room in a full inbox before it is tried again.
@@ -201,7 +202,11 @@ impl Shard {
     pub(super) fn wake(&self, woken: &[Waiter]) {
         for waiter in woken {
             let (number, place) = (waiter.fetch.number, waiter.place);
-            let message = ShardMessage::Wake(WakeMessage { number, place });
+            let message = ShardMessage::Wake(WakeMessage {
+                number,
+                place,
+                sent_at: io::now(),
+            });
             self.send(waiter.fetch.shard, message);
         }
     }
@@ -267,7 +272,8 @@ impl Shard {
     fn handle(self: &Rc<Self>, message: ShardMessage) {
         match message {
             ShardMessage::Append(append) => self.handle_append(append),
-            ShardMessage::Read(read) => {
+            ShardMessage::Read(mut read) => {
+                read.visit.take(io::now(), read.from != self.id);
                 io::spawn(io::TaskClass::Fetch, Rc::clone(self).handle_read(read));
             }
             ShardMessage::ListOffsets(offsets) => {
@@ -288,12 +294,19 @@ impl Shard {
             entries,
             required_acks,
             deadline,
+            from,
+            mut visit,
             reply,
         } = append;
+        visit.take(io::now(), from != self.id);
         let answers = AppendAnswer::of(entries.len(), reply);
         for (entry, answer) in entries.into_iter().zip(answers) {
             let Some(partition) = self.partition(entry.partition) else {
-                answer.complete(Err(PartitionError::Unknown.into()));
+                let times = AppendTimes {
+                    visit,
+                    ..AppendTimes::default()
+                };
+                answer.complete(Err(PartitionError::Unknown.into()), times);
                 continue;
             };
             let queued = QueuedAppend {
@@ -301,6 +314,7 @@ impl Shard {
                 buffer_bytes: entry.buffer_bytes,
                 required_acks,
                 deadline,
+                visit,
                 answer,
             };
             if partition.enqueue_append(queued) {
@@ -328,7 +342,7 @@ impl Shard {
             .get(&wake.number)
             .and_then(Weak::upgrade);
         if let Some(signal) = signal {
-            signal.wake(wake.place);
+            signal.wake(wake.place, wake.sent_at);
         }
     }
 }

@@ -7,12 +7,13 @@ use bytes::BytesMut;
 
 use super::core::Shard;
 use crate::base::few::Few;
-use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
+use crate::base::ids::{LeaderEpoch, Offset, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::io::reply::ReplySender;
 use crate::log::TimestampedOffset;
+use crate::metrics::Visit;
 use crate::partition::{
-    AppendOutcome, Isolation, OffsetQuery, ParkedFetch, PartitionError, PartitionRead, ReadSpec,
+    AppendReply, Isolation, OffsetQuery, ParkedFetch, PartitionError, PartitionRead, ReadSpec,
     RequiredAcks,
 };
 
@@ -57,8 +58,12 @@ pub struct AppendMessage {
     pub required_acks: RequiredAcks,
     /// Until when they may wait for room.
     pub deadline: MonotonicNs,
-    /// One outcome an entry, in their order.
-    pub reply: ReplySender<Few<AppendOutcome>>,
+    /// Who sent it, and when.
+    pub from: ShardId,
+    /// Its stations so far.
+    pub visit: Visit,
+    /// Where the outcomes go.
+    pub reply: ReplySender<AppendReply>,
 }
 
 /// The partitions of one fetch that one shard owns.
@@ -76,8 +81,12 @@ pub struct ReadMessage {
     pub park_below: usize,
     /// Who is to be woken.
     pub fetch: ParkedFetch,
+    /// Who sent it, and when.
+    pub from: ShardId,
+    /// Its stations so far.
+    pub visit: Visit,
     /// One answer a partition, in their order.
-    pub reply: ReplySender<Vec<PartitionRead>>,
+    pub reply: ReplySender<(Vec<PartitionRead>, Visit)>,
 }
 
 /// The partitions of one ListOffsets request that one shard owns.
@@ -132,6 +141,8 @@ pub struct WakeMessage {
     pub number: u64,
     /// The partition's place within the fetch.
     pub place: u32,
+    /// When it had moved.
+    pub sent_at: MonotonicNs,
 }
 
 impl fmt::Debug for ShardMessage {

@@ -7,6 +7,7 @@ use std::task::{Poll, Waker};
 
 use crate::base::time::MonotonicNs;
 use crate::io;
+use crate::metrics::{Stage, StageTimes};
 
 /// Tells a fetch which of its partitions to read again.
 #[derive(Debug, Default)]
@@ -14,6 +15,9 @@ pub struct FetchSignal {
     changed: RefCell<Vec<u32>>,
     waker: RefCell<Option<Waker>>,
     cancelled: Cell<bool>,
+    /// When the first of those in `changed` had moved.
+    woken_at: Cell<MonotonicNs>,
+    waited: Cell<StageTimes>,
 }
 
 /// Why a parked fetch goes on.
@@ -29,8 +33,13 @@ pub enum Woken {
 
 impl FetchSignal {
     /// The partition at `place` has moved.
-    pub fn wake(&self, place: u32) {
-        self.changed.borrow_mut().push(place);
+    pub fn wake(&self, place: u32, moved_at: MonotonicNs) {
+        let mut changed = self.changed.borrow_mut();
+        if changed.is_empty() {
+            self.woken_at.set(moved_at);
+        }
+        changed.push(place);
+        drop(changed);
         self.wake_task();
     }
 
@@ -55,6 +64,28 @@ impl FetchSignal {
 
     /// Waits for a move, the deadline or the end of the connection.
     pub async fn wait(&self, deadline: MonotonicNs) -> Woken {
+        let parked_at = io::now();
+        let woken = self.wait_untimed(deadline).await;
+        let due_at = match &woken {
+            Woken::Changed(_) => self.woken_at.get(),
+            Woken::DeadlinePassed => deadline,
+            Woken::Cancelled => io::now(),
+        };
+        // The client asked for the wait until then, and for nothing after.
+        let due_at = due_at.max(parked_at).min(io::now());
+        let mut waited = self.waited.get();
+        waited.add(Stage::Park, due_at.since(parked_at));
+        waited.add(Stage::Queue, io::now().since(due_at));
+        self.waited.set(waited);
+        woken
+    }
+
+    /// What was waited for since the last call.
+    pub fn take_waited(&self) -> StageTimes {
+        self.waited.take()
+    }
+
+    async fn wait_untimed(&self, deadline: MonotonicNs) -> Woken {
         let mut timer = pin!(io::sleep_until(deadline));
         std::future::poll_fn(|context| {
             if self.cancelled.get() {

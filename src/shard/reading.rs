@@ -4,13 +4,21 @@ use std::rc::Rc;
 
 use super::core::Shard;
 use super::message::{EpochEndsMessage, OffsetsMessage, ReadMessage};
+use crate::io;
+use crate::metrics::Stage;
 use crate::partition::{PartitionError, PartitionRead, ReadBounds, Waiter};
 
 impl Shard {
     /// Reads all partitions of a fetch in order, then parks on them if too little was found and
     /// nothing is urgent. Between a partition's read and its parking its end may move: then it
     /// counts as woken at once.
-    pub(super) async fn handle_read(self: Rc<Self>, message: ReadMessage) {
+    pub(super) async fn handle_read(self: Rc<Self>, mut message: ReadMessage) {
+        message.visit.started_at = io::now();
+        let visit = message.visit;
+        self.metrics().record_stage(Stage::Queue, visit.queue());
+        if visit.is_hop {
+            self.metrics().record_stage(Stage::Hop, visit.hop());
+        }
         let mut answers: Vec<PartitionRead> = Vec::with_capacity(message.specs.len());
         let (mut found, mut urgent) = (0, false);
         for spec in &message.specs {
@@ -30,7 +38,7 @@ impl Shard {
         if found < message.park_below && !urgent {
             self.park(&message, &mut answers);
         }
-        message.reply.send(answers);
+        message.reply.send((answers, visit));
     }
 
     fn park(&self, message: &ReadMessage, answers: &mut [PartitionRead]) {

@@ -76,6 +76,12 @@ pub struct BrokerConfig {
     pub disk_reserve_bytes: Option<u64>,
     /// `coreline.validate.compressed`
     pub validate_compressed: bool,
+    /// `coreline.admin.listener`; `None` opens no admin port.
+    pub admin_listener: Option<String>,
+    /// `coreline.latency.log`
+    pub latency_log: Option<PathBuf>,
+    /// `coreline.slow.request.ms`
+    pub slow_request_ms: u64,
 }
 
 impl Default for BrokerConfig {
@@ -133,6 +139,10 @@ impl BrokerConfig {
             journal_bytes: values.bytes("coreline.journal.bytes"),
             disk_reserve_bytes: values.bytes("coreline.disk.reserve.bytes"),
             validate_compressed: values.boolean("coreline.validate.compressed"),
+            admin_listener: Some(values.text("coreline.admin.listener"))
+                .filter(|text| !text.is_empty()),
+            latency_log: values.given("coreline.latency.log").map(PathBuf::from),
+            slow_request_ms: u64::try_from(values.long("coreline.slow.request.ms")).unwrap_or(0),
             texts,
         }
     }

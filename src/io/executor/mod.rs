@@ -64,6 +64,9 @@ pub(super) struct Core {
     /// The task that is being polled, its waker's identity, and since when.
     running: RefCell<Option<(TaskKey, Waker)>>,
     poll_started: Cell<MonotonicNs>,
+    /// Since when the driver waits, and how long it has waited before.
+    waits_since: Cell<Option<MonotonicNs>>,
+    idle_ns: Cell<u64>,
     yielding: Cell<bool>,
     number: u32,
     panics: PanicPolicy,
@@ -90,6 +93,8 @@ impl Core {
             now: Cell::new(now),
             running: RefCell::new(None),
             poll_started: Cell::new(now),
+            waits_since: Cell::new(None),
+            idle_ns: Cell::new(0),
             yielding: Cell::new(false),
             number: EXECUTORS.fetch_add(1, Ordering::Relaxed),
             panics,
@@ -108,6 +113,14 @@ impl Core {
 
     pub(super) fn now(&self) -> MonotonicNs {
         self.now.get()
+    }
+
+    pub(super) fn clock(&self) -> MonotonicNs {
+        self.driver.borrow().now()
+    }
+
+    pub(super) fn idle_time(&self) -> Duration {
+        Duration::from_nanos(self.idle_ns.get())
     }
 
     pub(super) fn wall_clock(&self) -> TimestampMs {
@@ -216,6 +229,10 @@ impl Core {
     /// root future returned.
     fn run_tasks<F: Future + Unpin>(&self, root: &mut Option<F>) -> Option<F::Output> {
         self.read_clock();
+        if let Some(since) = self.waits_since.take() {
+            let waited = self.now.get().0.saturating_sub(since.0);
+            self.idle_ns.set(self.idle_ns.get() + waited);
+        }
         self.fire_timers();
         self.take_remote_wakes();
         self.queues.borrow_mut().resume_yielded();
@@ -336,6 +353,9 @@ impl Core {
         } else {
             wait
         };
+        if wait != Wait::Poll {
+            self.waits_since.set(Some(self.now.get()));
+        }
         let mut completed = self.completed.take();
         self.driver.borrow_mut().turn(wait, &mut completed);
         if sleeps {

@@ -150,6 +150,15 @@ impl Core {
         clock()
     }
 
+    pub(super) fn clock(&self) -> MonotonicNs {
+        clock()
+    }
+
+    /// Not known here.
+    pub(super) fn idle_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     pub(super) fn wall_clock(&self) -> TimestampMs {
         let now = std::time::SystemTime::now();
         let since = now.duration_since(std::time::UNIX_EPOCH);

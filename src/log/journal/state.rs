@@ -8,6 +8,7 @@ use super::plan::{Completion, CyclePlan, PlanLimits, PlannedRecord, Taken};
 use super::record::{LogId, RecordHeader, RecordKind};
 use super::ring::RingFile;
 use super::room::RingOrder;
+use crate::base::time::MonotonicNs;
 use crate::io::AlignedBuffer;
 use crate::log::partition_log::Log;
 
@@ -23,6 +24,7 @@ pub(super) struct InFlight {
     pub(super) is_done: bool,
     /// Its write's completion is all that is promised (`write.caching`).
     pub(super) is_plain: bool,
+    pub(super) issued_at: MonotonicNs,
     pub(super) completions: Vec<(Rc<Log>, Completion)>,
 }
 
@@ -90,8 +92,13 @@ impl State {
     }
 }
 
-pub(super) fn complete(finished: Vec<(Rc<Log>, Completion)>, is_plain: bool) {
+/// What one cycle was waited for has come.
+pub(super) fn complete(
+    finished: Vec<(Rc<Log>, Completion)>,
+    (is_plain, issued_at): (bool, MonotonicNs),
+) {
     for (log, completion) in finished {
+        log.ends.durable_issue.set((issued_at, !is_plain));
         match completion {
             Completion::Nothing => {}
             Completion::Tickets(first, last) => log.cycle_durable(first, last, !is_plain),

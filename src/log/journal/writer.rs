@@ -21,6 +21,7 @@ use crate::log::journal::cycle::CycleHeader;
 use crate::log::partition_log::Log;
 use crate::log::seeded::{SeededBug, is_seeded};
 use crate::log::wait::Waiters;
+use crate::metrics::{Counter, ShardMetrics};
 
 /// Cycles of one journal that may be under way.
 const CYCLES_IN_FLIGHT_MAX: usize = 4;
@@ -38,6 +39,7 @@ pub(crate) struct JournalOptions {
     pub(super) identity: ChainIdentity,
     pub(crate) sizes: RingSizes,
     pub(crate) health: Rc<Health>,
+    pub(crate) metrics: Rc<ShardMetrics>,
 }
 
 impl JournalOptions {
@@ -49,13 +51,14 @@ impl JournalOptions {
             identity: ChainIdentity { incarnation, shard },
             sizes: RingSizes::for_ring(options.journal_bytes),
             health,
+            metrics: Rc::default(),
         }
     }
 }
 
 /// One shard's journal.
 pub(crate) struct Journal {
-    pub(super) options: JournalOptions,
+    pub(crate) options: JournalOptions,
     pub(super) state: RefCell<State>,
     /// Counts what may let the loop go on.
     kicks: Cell<u64>,
@@ -303,6 +306,9 @@ impl Journal {
         buffer: AlignedBuffer,
         mode: WriteMode,
     ) -> (std::io::Result<()>, AlignedBuffer) {
+        if !matches!(mode, WriteMode::Plain) {
+            self.options.metrics.add(Counter::Flushes, 1);
+        }
         let unflushed = match mode {
             WriteMode::Plain => return file.write_at(position, buffer, Durability::Written).await,
             WriteMode::Stable => return file.write_at(position, buffer, Durability::Stable).await,
@@ -375,6 +381,10 @@ impl Journal {
         state.vouched_sequence = state.flushed_sequence;
         state.reserved -= plan.reserved;
         self.cycles.set(self.cycles.get() + 1);
+        self.options.metrics.add(Counter::JournalWrites, 1);
+        self.options
+            .metrics
+            .add(Counter::JournalBytes, buffer.len() as u64);
         let mut completions = Vec::with_capacity(plan.records.len());
         let Some(live) = state.files.get_mut(file) else {
             unreachable!("the head is one of the ring's files")
@@ -409,6 +419,7 @@ impl Journal {
             sequence,
             is_done: false,
             is_plain: false,
+            issued_at: io::now(),
             completions,
         });
         (sequence, buffer)
@@ -458,9 +469,9 @@ impl Journal {
                 finished.push((cycle, flushed_logs));
             }
         }
-        complete(early, false);
+        complete(early, (false, io::now()));
         for (cycle, flushed_logs) in finished {
-            complete(cycle.completions, cycle.is_plain);
+            complete(cycle.completions, (cycle.is_plain, cycle.issued_at));
             flushed_logs.iter().for_each(|log| log.raise_stable_end());
         }
         self.progress.wake_all();
@@ -475,6 +486,6 @@ impl Journal {
             .find(|cycle| cycle.sequence == sequence);
         let early = cycle.map(|cycle| std::mem::take(&mut cycle.completions));
         drop(state);
-        complete(early.unwrap_or_default(), false);
+        complete(early.unwrap_or_default(), (false, io::now()));
     }
 }

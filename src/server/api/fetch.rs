@@ -22,10 +22,12 @@ mod targets;
 use super::encode;
 use crate::base::time::MonotonicNs;
 use crate::io;
+use crate::metrics::StageTimes;
 use crate::partition::Isolation;
 use crate::server::connection::Outcome;
 use crate::server::context::RequestContext;
 use crate::server::fetch_session::FetchPlan;
+use crate::shard::Credit;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
 use run::FetchRun;
@@ -73,18 +75,19 @@ pub async fn handle(
     let parameters = FetchParameters::of(context, &request);
     let session = session_request(request, version);
     let plan = context.node().sessions().begin(session, io::now());
-    let (response, credit) = match plan {
+    let (response, credit, times) = match plan {
         Ok(plan) => answer(context, &plan, parameters, version).await,
         Err(error_code) => {
             let response = FetchResponse {
                 error_code,
                 ..FetchResponse::default()
             };
-            (response, None)
+            (response, None, StageTimes::default())
         }
     };
     let mut answer = encode(&response, version, header.correlation_id)?;
     answer.credit = credit;
+    answer.times = times;
     Ok(answer)
 }
 
@@ -93,13 +96,11 @@ async fn answer(
     plan: &FetchPlan,
     parameters: FetchParameters,
     version: i16,
-) -> (FetchResponse, Option<crate::shard::Credit>) {
+) -> (FetchResponse, Option<Credit>, StageTimes) {
     let targets: Vec<Target> = resolve(context, &plan.targets, parameters.is_follower);
     let mut run = FetchRun::new(context, targets, parameters);
     run.read_until_enough().await;
-    let (targets, credit) = run.finish();
-    (
-        response::build(context, (plan, version, parameters.isolation), targets),
-        Some(credit),
-    )
+    let (targets, credit, times) = run.finish();
+    let response = response::build(context, (plan, version, parameters.isolation), targets);
+    (response, Some(credit), times)
 }

@@ -39,6 +39,7 @@ use super::context::RequestContext;
 use crate::base::ids::CorrelationId;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass};
+use crate::metrics::Stage;
 use crate::wire::api;
 use crate::wire::codec::Message;
 use crate::wire::frame::encode_response;
@@ -118,7 +119,18 @@ impl Call<'_> {
     {
         let request = decode::<Q>(&mut self.reader, &self.header)?;
         let (context, header) = (Rc::clone(self.context), self.header);
-        let task = async move { guarded(handler(&context, &header, request)).await };
+        let spawned_at = io::now();
+        let task = async move {
+            let started_at = io::now();
+            let mut outcome = guarded(handler(&context, &header, request)).await;
+            if let Ok(answer) = &mut outcome {
+                let spent = answer.times.sum();
+                let handled = io::clock().since(started_at).saturating_sub(spent);
+                answer.times.add(Stage::Handle, handled);
+                answer.times.add(Stage::Queue, started_at.since(spawned_at));
+            }
+            outcome
+        };
         Ok((None, Progress::Handler(io::spawn(class, task))))
     }
 }

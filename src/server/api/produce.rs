@@ -27,6 +27,7 @@ use crate::base::time::MonotonicNs;
 use crate::cluster::image::{Image, TopicImage};
 use crate::io;
 use crate::io::reply::reply_slot;
+use crate::metrics::Visit;
 use crate::partition::RequiredAcks;
 use crate::server::connection::{CloseReason, Progress};
 use crate::server::context::RequestContext;
@@ -114,6 +115,8 @@ fn send_all(
             entries: outgoing.entries,
             required_acks,
             deadline,
+            from: shard.id(),
+            visit: Visit::sent(io::now()),
             reply,
         };
         shard.send(outgoing.owner, ShardMessage::Append(message));

@@ -5,9 +5,12 @@
 //! frames the buffer has room for what the connection's last reads brought, so that a quiet
 //! connection costs 4 KiB and a busy one is read in large pieces.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 
 use crate::base::limits::{FRAME_BYTES_RESERVED, KIB, MIB};
+use crate::base::time::MonotonicNs;
 use crate::wire::frame::LENGTH_BYTES;
 
 /// Room kept for the next bytes of a quiet connection.
@@ -28,6 +31,9 @@ pub struct FrameBuffer {
     room: usize,
     last_read: usize,
     quiet_reads: u32,
+    /// When the first byte of the frame that comes next was there, and the last byte received.
+    began_at: MonotonicNs,
+    came_at: MonotonicNs,
 }
 
 impl Default for FrameBuffer {
@@ -37,6 +43,8 @@ impl Default for FrameBuffer {
             room: ROOM_BYTES_MIN,
             last_read: 0,
             quiet_reads: 0,
+            began_at: MonotonicNs::default(),
+            came_at: MonotonicNs::default(),
         }
     }
 }
@@ -55,6 +63,21 @@ pub fn capacity_wanted(frame_bytes: usize, arrived: usize) -> usize {
 }
 
 impl FrameBuffer {
+    /// Bytes have come.
+    pub fn note_arrival(&mut self, now: MonotonicNs) {
+        if self.bytes.len() == self.last_read {
+            self.began_at = now;
+        }
+        self.came_at = now;
+    }
+
+    /// A whole frame was taken off the front: answers how long it took to come.
+    pub fn take_arrival(&mut self) -> Duration {
+        // The bytes behind it came with the last read.
+        let began_at = std::mem::replace(&mut self.began_at, self.came_at);
+        self.came_at.since(began_at)
+    }
+
     /// What has come.
     #[must_use]
     pub fn received(&self) -> &[u8] {

@@ -13,6 +13,7 @@ use crate::base::ids::ApiKey;
 use crate::base::limits::MIB;
 use crate::base::time::MonotonicNs;
 use crate::io::task::JoinHandle;
+use crate::metrics::StageTimes;
 use crate::server::api::produce::ProduceInFlight;
 use crate::shard::Credit;
 
@@ -34,6 +35,8 @@ pub struct Answer {
     pub pieces: Vec<Bytes>,
     /// The memory that its records hold, until it has left.
     pub credit: Option<Credit>,
+    /// How long its request spent in each stage before it was ready.
+    pub times: StageTimes,
 }
 
 impl Answer {
@@ -49,6 +52,7 @@ impl From<Vec<Bytes>> for Answer {
         Self {
             pieces,
             credit: None,
+            times: StageTimes::default(),
         }
     }
 }
@@ -70,8 +74,10 @@ pub enum Progress {
 pub struct InFlight {
     /// What kind it is.
     pub api_key: ApiKey,
-    /// When its last byte was there.
+    /// When its last byte was there and its connection had room for it.
     pub received_at: MonotonicNs,
+    /// How long it took until it was handed over.
+    pub times: StageTimes,
     /// Until when a produce waits.
     pub deadline: Option<MonotonicNs>,
     /// How far it is.

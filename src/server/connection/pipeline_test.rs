@@ -6,6 +6,7 @@ use super::pipeline::*;
 use crate::base::ids::ApiKey;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, Runtime, RuntimeOptions, TaskClass};
+use crate::metrics::StageTimes;
 use crate::shard::{Budget, SharedBudget};
 
 const PRODUCE: ApiKey = ApiKey(0);
@@ -17,6 +18,7 @@ fn request(budget: &SharedBudget, api_key: ApiKey, answer_bytes: usize) -> InFli
     InFlight {
         api_key,
         received_at: MonotonicNs(0),
+        times: StageTimes::default(),
         deadline: None,
         progress: Progress::Ready(Ok(Answer::from(vec![Bytes::from(vec![0; answer_bytes])]))),
         credit,

@@ -1,5 +1,7 @@
 //! The reading side: bytes to frames to requests under way.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 
 use super::close::CloseReason;
@@ -8,8 +10,9 @@ use super::pipeline::InFlight;
 use super::{Connection, hello};
 use crate::base::ids::ApiKey;
 use crate::base::limits::{FRAME_BYTES_RESERVED, KIB};
+use crate::base::time::MonotonicNs;
 use crate::io;
-use crate::metrics::Counter;
+use crate::metrics::{Counter, Stage, StageTimes};
 use crate::server::api;
 use crate::shard::{Credit, KEPT_SHARE_IDLE_MAX};
 use crate::wire::frame::{self, FrameError, FrameLimits, LENGTH_BYTES, Progress};
@@ -41,6 +44,7 @@ impl Connection {
                 .metrics()
                 .add(Counter::BytesReceived, count as u64);
             self.activity.note(io::now(), count);
+            buffer.note_arrival(io::now());
         }
     }
 
@@ -55,6 +59,7 @@ impl Connection {
         while let Progress::Complete { bytes, .. } = inspect(buffer, limits)? {
             // First room, then memory: who leaves answers unread takes none from the others.
             self.pipeline.room(api_key_of(buffer)).await;
+            let received_at = io::now();
             let missing = bytes.saturating_sub(credit.bytes());
             if !self.pipeline.is_closed() {
                 credit.take(missing).await;
@@ -70,7 +75,8 @@ impl Connection {
             let Some(frame) = frame::split(buffer.bytes_mut(), limits)? else {
                 break;
             };
-            self.start(frame, credit.split(bytes))?;
+            let arrival = buffer.take_arrival();
+            self.start(frame, credit.split(bytes), (received_at, arrival))?;
             turn_bytes += bytes;
             turn_frames += 1;
             if turn_bytes >= TURN_BYTES || turn_frames >= TURN_FRAMES {
@@ -81,16 +87,31 @@ impl Connection {
         Ok(!self.pipeline.is_closed())
     }
 
-    fn start(&self, frame: BytesMut, credit: Credit) -> Result<(), CloseReason> {
+    /// Starts a request whose frame had come whole, and room for it, at `received_at`; `arrival`
+    /// is what its bytes took to come.
+    fn start(
+        &self,
+        frame: BytesMut,
+        credit: Credit,
+        (received_at, arrival): (MonotonicNs, Duration),
+    ) -> Result<(), CloseReason> {
+        let mut times = StageTimes::default();
+        let (granted_at, started_at) = (io::now(), io::clock());
+        times.add(Stage::Read, granted_at.since(received_at));
+        let metrics = self.node.metrics();
+        metrics.record_stage(Stage::Read, times.get(Stage::Read) + arrival);
         let mut reader = Reader::new(frame);
         let header = RequestHeader::decode(&mut reader)?;
-        let received_at = io::now();
         let (api_key, deadline_and_progress) =
             (header.api_key, api::start(&self.context, header, reader)?);
         let (deadline, progress) = deadline_and_progress;
+        let decoded = io::clock().since(started_at);
+        times.add(Stage::Decode, decoded);
+        metrics.record_stage(Stage::Decode, decoded);
         let mut request = InFlight {
             api_key,
             received_at,
+            times,
             deadline,
             progress,
             credit,

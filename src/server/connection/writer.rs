@@ -10,9 +10,11 @@ use bytes::Bytes;
 use super::Connection;
 use super::close::CloseReason;
 use super::pipeline::{Answer, InFlight, Outcome, Sent};
+use crate::base::ids::ApiKey;
 use crate::base::limits::MIB;
+use crate::base::time::MonotonicNs;
 use crate::io;
-use crate::metrics::{Counter, Stage};
+use crate::metrics::{Counter, Stage, StageTimes};
 use crate::shard::Credit;
 
 /// Most bytes of one send; from here on it takes no further answer.
@@ -22,12 +24,16 @@ const SEND_PIECES_MAX: usize = 512;
 
 impl Connection {
     pub(super) async fn write_answers(&self) -> Result<(), CloseReason> {
+        let mut finished = Vec::new();
         while let Some(mut request) = self.pipeline.next().await {
             let outcome = outcome_of(&mut request).await;
             if self.pipeline.is_closed() {
                 break;
             }
-            let mut leaving = Leaving::default();
+            let mut leaving = Leaving {
+                finished,
+                ..Leaving::default()
+            };
             self.take_in(&mut leaving, request, outcome?);
             let mut failure = None;
             while failure.is_none() && !is_full(&leaving) {
@@ -47,6 +53,8 @@ impl Connection {
                 break;
             }
             drop(leaving.credit);
+            finished = leaving.finished;
+            finished.drain(..).for_each(|one| self.record(one));
             self.pipeline.sent(&leaving.sent);
             if let Some(reason) = failure {
                 return Err(reason);
@@ -55,11 +63,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes the latency and puts the answer to those that leave. What the request held beyond
+    /// Puts the answer to those that leave. What the request held beyond
     /// the answer's size is free again: its frame is with the log, or has been decoded.
     fn take_in(&self, leaving: &mut Leaving, request: InFlight, answer: Answer) {
-        let latency = io::now().since(request.received_at);
-        self.node.metrics().record_request(request.api_key, latency);
+        let mut times = request.times;
+        times.merge(&answer.times);
+        leaving.finished.push(Finished {
+            api_key: request.api_key,
+            received_at: request.received_at,
+            times,
+        });
         let bytes = answer.bytes();
         self.pipeline.owes(bytes.saturating_sub(request.owed_bytes));
         leaving.sent.requests += 1;
@@ -111,10 +124,31 @@ impl Connection {
             return false;
         }
         self.activity.note(io::now(), 0);
-        let metrics = self.node.metrics();
-        metrics.record_stage(Stage::Respond, io::now().since(started_at));
-        metrics.add(Counter::BytesSent, bytes as u64);
+        self.node.metrics().add(Counter::BytesSent, bytes as u64);
         true
+    }
+
+    /// Notes how long a request took whose answer is with the socket, and says so if it was slow.
+    fn record(&self, finished: Finished) {
+        let Finished {
+            api_key,
+            received_at,
+            mut times,
+        } = finished;
+        let taken = io::now().since(received_at);
+        times.add(Stage::Respond, taken.saturating_sub(times.sum()));
+        let metrics = self.node.metrics();
+        metrics.record_stage(Stage::Respond, times.get(Stage::Respond));
+        for stage in [Stage::Handle, Stage::Park] {
+            if !times.get(stage).is_zero() {
+                metrics.record_stage(stage, times.get(stage));
+            }
+        }
+        let latency = taken.saturating_sub(times.get(Stage::Park));
+        metrics.record_request(api_key, latency, &times);
+        self.node
+            .slow_requests()
+            .judge(api_key, (latency, &times), self.context.peer());
     }
 }
 
@@ -124,6 +158,14 @@ struct Leaving {
     pieces: Vec<Bytes>,
     credit: Option<Credit>,
     sent: Sent,
+    finished: Vec<Finished>,
+}
+
+/// A request whose answer leaves.
+struct Finished {
+    api_key: ApiKey,
+    received_at: MonotonicNs,
+    times: StageTimes,
 }
 
 fn is_full(leaving: &Leaving) -> bool {

@@ -14,7 +14,6 @@ use crate::cluster::image::Image;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
 use crate::log::{ClosedLog, ShardLogs, ShardLogsOptions};
-use crate::metrics::ShardMetrics;
 use crate::server::node::{Node, NodeOptions};
 use crate::shard::{Budget, Shard, ShardMessage, ShardOptions, SharedBudget};
 
@@ -118,7 +117,7 @@ async fn shard_main(
         }
     };
     let frame_bytes_max = plan.config.socket_request_bytes_max;
-    let metrics = Rc::new(ShardMetrics::new());
+    let metrics = Rc::clone(logs.metrics());
     let shard = Shard::new(ShardOptions {
         id,
         metrics: Rc::clone(&metrics),

@@ -21,7 +21,7 @@ settings! {
     "Address of the admin port: health, metrics, latency.";
     "coreline.latency.log": String => None, Any, ReadOnly, NotYet;
     "File for an interval log of the latency histograms.";
-    "coreline.slow.request.ms": Long => Some("1000"), AtLeast(0), ReadOnly, NotYet;
+    "coreline.slow.request.ms": Long => Some("1000"), AtLeast(0), ReadOnly, Effective;
     "Requests slower than this are logged with their stages.";
     "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, NotYet;
     "Disk space kept for deletes, offsets and metadata; 256 MiB or 2 % when not set.";

@@ -9,6 +9,7 @@ use super::targets::Target;
 use crate::base::ids::ShardId;
 use crate::io;
 use crate::io::reply::{ReplyReceiver, reply_slot};
+use crate::metrics::{StageTimes, Visit};
 use crate::partition::{ParkedFetch, PartitionError, PartitionRead, ReadSpec};
 use crate::server::context::RequestContext;
 use crate::shard::{
@@ -25,7 +26,7 @@ struct Asked {
     owner: ShardId,
     places: Vec<u32>,
     park_below: usize,
-    answers: ReplyReceiver<Vec<PartitionRead>>,
+    answers: ReplyReceiver<(Vec<PartitionRead>, Visit)>,
 }
 
 /// A fetch under way.
@@ -37,6 +38,7 @@ pub struct FetchRun<'a> {
     fetch: ParkedFetch,
     signal: Rc<FetchSignal>,
     credit: Credit,
+    times: StageTimes,
 }
 
 impl<'a> FetchRun<'a> {
@@ -57,6 +59,7 @@ impl<'a> FetchRun<'a> {
             fetch,
             signal,
             credit: context.node().shard().budget().credit(),
+            times: StageTimes::default(),
         }
     }
 
@@ -124,9 +127,14 @@ impl<'a> FetchRun<'a> {
             0
         };
         for _ in 0..READS_MAX {
+            let mut slowest = Visit::default();
             for owner in self.ask(places, granted, park_below) {
-                self.take_in(owner).await;
+                let visit = self.take_in(owner).await;
+                if visit.hop() + visit.queue() >= slowest.hop() + slowest.queue() {
+                    slowest = visit;
+                }
             }
+            slowest.add_to(&mut self.times);
             // What was granted and not found goes back; a batch larger than that may have come.
             let found = self.found();
             if self.credit.settle(found) {
@@ -186,6 +194,8 @@ impl<'a> FetchRun<'a> {
                     min_one_batch: bytes > 0 || self.parameters.max_bytes == 0,
                     park_below,
                     fetch: self.fetch,
+                    from: shard.id(),
+                    visit: Visit::sent(io::now()),
                     reply,
                 };
                 shard.send(owner, ShardMessage::Read(message));
@@ -201,11 +211,11 @@ impl<'a> FetchRun<'a> {
 
     /// Waits for one owner's answers; notes where the owner has parked the fetch, by the same rule
     /// that it goes by.
-    async fn take_in(&mut self, asked: Asked) {
+    async fn take_in(&mut self, asked: Asked) -> Visit {
         let answers = asked.answers.await;
-        let answers = answers.unwrap_or_else(|| {
+        let (answers, visit) = answers.unwrap_or_else(|| {
             let gone = |place: &u32| PartitionRead::failed(*place, PartitionError::NotLeader);
-            asked.places.iter().map(gone).collect()
+            (asked.places.iter().map(gone).collect(), Visit::default())
         });
         let found: usize = answers.iter().map(|answer| answer.bytes).sum();
         let urgent = answers.iter().any(PartitionRead::is_urgent);
@@ -227,11 +237,12 @@ impl<'a> FetchRun<'a> {
                 *slot = has_parked.then_some(parked).or(*slot);
             }
         }
+        visit
     }
 
     /// Leaves the partitions on which the fetch is still parked, and answers what was found, cut
     /// to the fetch's limit in request order.
-    pub fn finish(mut self) -> (Vec<Target>, Credit) {
+    pub fn finish(mut self) -> (Vec<Target>, Credit, StageTimes) {
         self.unpark();
         let mut targets = std::mem::take(&mut self.targets);
         let sizes = targets.iter().map(|target| match target {
@@ -250,7 +261,8 @@ impl<'a> FetchRun<'a> {
         }
         let budget = self.context.node().shard().budget();
         let credit = std::mem::replace(&mut self.credit, budget.credit());
-        (targets, credit)
+        self.times.merge(&self.signal.take_waited());
+        (targets, credit, self.times)
     }
 
     fn unpark(&mut self) {

@@ -11,7 +11,8 @@ use crate::base::ids::{CorrelationId, TopicPartition};
 use crate::io::reply::ReplyReceiver;
 use crate::log::AppendError;
 use crate::partition::{
-    AppendFailure, AppendOutcome, PartitionError, RequiredAcks, error_is_of_records,
+    AppendFailure, AppendOutcome, AppendReply, AppendTimes, PartitionError, RequiredAcks,
+    error_is_of_records,
 };
 use crate::server::api::encode;
 use crate::server::api::leaders::NamedLeaders;
@@ -45,14 +46,14 @@ impl Place {
 
 /// The outcomes that one owner still owes.
 pub struct Wait {
-    outcomes: Option<ReplyReceiver<Few<AppendOutcome>>>,
+    outcomes: Option<ReplyReceiver<AppendReply>>,
     places: Few<Place>,
 }
 
 impl Wait {
     /// Outcomes that belong to `places`, in their order.
     #[must_use]
-    pub fn new(outcomes: ReplyReceiver<Few<AppendOutcome>>, places: Few<Place>) -> Self {
+    pub fn new(outcomes: ReplyReceiver<AppendReply>, places: Few<Place>) -> Self {
         Self {
             outcomes: Some(outcomes),
             places,
@@ -68,6 +69,8 @@ pub struct ProduceInFlight {
     required_acks: RequiredAcks,
     response: ProduceResponse,
     waits: Few<Wait>,
+    /// Of the part that was answered last.
+    times: AppendTimes,
 }
 
 impl ProduceInFlight {
@@ -86,6 +89,7 @@ impl ProduceInFlight {
             required_acks,
             response,
             waits,
+            times: AppendTimes::default(),
         }
     }
 
@@ -100,7 +104,13 @@ impl ProduceInFlight {
                 Poll::Pending => missing = true,
                 Poll::Ready(answer) => {
                     wait.outcomes = None;
-                    fill(&mut self.response, wait.places.as_slice(), answer);
+                    let outcomes = answer.map(|answer| {
+                        if answer.times.answered_at >= self.times.answered_at {
+                            self.times = answer.times;
+                        }
+                        answer.outcomes
+                    });
+                    fill(&mut self.response, wait.places.as_slice(), outcomes);
                 }
             }
         }
@@ -131,7 +141,11 @@ impl ProduceInFlight {
         if self.version >= 10 {
             self.name_leaders();
         }
-        encode(&self.response, self.version, self.correlation_id)
+        let mut outcome = encode(&self.response, self.version, self.correlation_id);
+        if let Ok(answer) = &mut outcome {
+            answer.times = self.times.stages();
+        }
+        outcome
     }
 
     fn finish_silently(&self) -> Outcome {
@@ -139,7 +153,10 @@ impl ProduceInFlight {
         let mut partitions = topics.flat_map(|topic| &topic.partition_responses);
         match partitions.find(|partition| !partition.error_code.is_none()) {
             Some(failed) => Err(CloseReason::SilentProduceFailed(failed.error_code)),
-            None => Ok(Answer::default()),
+            None => Ok(Answer {
+                times: self.times.stages(),
+                ..Answer::default()
+            }),
         }
     }
 
