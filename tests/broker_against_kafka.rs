@@ -1,5 +1,5 @@
 //! The data keys' answers beside Apache Kafka's, field by field, in every version: the same
-//! requests to both, ids and ports normalised. `CORELINE_KAFKA` names a running Kafka.
+//! requests to both, ids and ports normalised. `KAFKA_BOOTSTRAP` names a running Kafka.
 
 use std::net::ToSocketAddrs;
 use std::time::{Duration, Instant};
@@ -245,9 +245,9 @@ impl Differences {
 }
 
 #[test]
-#[ignore = "needs Apache Kafka at CORELINE_KAFKA"]
+#[ignore = "needs Apache Kafka at KAFKA_BOOTSTRAP"]
 fn the_data_keys_answer_as_kafka_does() {
-    let peer = std::env::var("CORELINE_KAFKA").expect("CORELINE_KAFKA is host:port");
+    let peer = std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP names a broker");
     let peer = peer.to_socket_addrs().unwrap().next().unwrap();
     let harness = Harness::start(HarnessOptions::default());
     let topic = format!("compared-{}", std::process::id());

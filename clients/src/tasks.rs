@@ -20,6 +20,8 @@ use sha2::{Digest, Sha256};
 use crate::{MESSAGE_BYTES_MAX, Outcome};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// Closing a consumer waits for its parked fetches.
+const FETCH_WAIT_MS: &str = "50";
 
 /// Does every task of the file; a failed one is answered with its error.
 pub fn run(bootstrap: &str, file: &str) -> Outcome<()> {
@@ -166,6 +168,7 @@ pub fn consumer_of(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<Bas
         .set("group.id", "unused")
         .set("enable.auto.commit", "false")
         .set("check.crcs", "true")
+        .set("fetch.wait.max.ms", FETCH_WAIT_MS)
         .set("fetch.message.max.bytes", MESSAGE_BYTES_MAX.to_string())
         .set(
             "receive.message.max.bytes",

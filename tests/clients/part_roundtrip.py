@@ -1,6 +1,7 @@
 """Every client sends every shape of record in every codec; every client reads it back alike."""
 
 import base64
+import functools
 import json
 import os
 import re
@@ -28,10 +29,21 @@ def librdkafka():
     return os.environ.get("CORELINE_CLIENTS") or str(ROOT / "target/debug/coreline-clients")
 
 
+@functools.cache
+def java_classes(libraries):
+    """The folder of the compiled Java client, made where it is missing or older than its source."""
+    source, folder = HERE / "drivers/JavaClient.java", ROOT / "target/java-client"
+    compiled = folder / "JavaClient.class"
+    if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run(["javac", "-cp", libraries, "-d", str(folder), str(source)], check=True)
+    return folder
+
+
 def command(client):
     if client == "java":
-        return ["java", "-Xmx1g", "-cp", f"{kafka_home()}/libs/*", "-Dlog4j2.level=ERROR",
-                str(HERE / "drivers/JavaClient.java")]
+        libraries = f"{kafka_home()}/libs/*"
+        return ["java", "-Xmx1g", "-cp", f"{java_classes(libraries)}:{libraries}",
+                "-Dlog4j2.level=ERROR", "JavaClient"]
     if client == "librdkafka":
         return [librdkafka(), "tasks"]
     return [str(venv(client)), str(HERE / "drivers/python_client.py")]
@@ -89,6 +101,13 @@ def stored_cell(broker, sending):
           f"asked for {sending.codec}, the log holds {codecs}")
 
 
+def is_beyond(reader, sending):
+    """What a reader cannot decode from any broker: kafka-python 2.0.2 unpacks at most 1 MiB of zstd
+    whose frames do not tell their size, and the Java client's and librdkafka's do not."""
+    return (reader == "kafka-python-2" and sending.kind == "large" and sending.codec == "zstd"
+            and sending.client in ("java", "librdkafka"))
+
+
 def read_back(report, broker, plan, readers, context):
     """Each reader reads every topic; a cell for each topic and reader."""
     folder, sent, cores = context
@@ -103,6 +122,9 @@ def read_back(report, broker, plan, readers, context):
         if not report.cell(f"roundtrip {reader} reads all cores={cores}", consume):
             continue
         for one, task in zip(plan, tasks):
+            if is_beyond(reader, one):
+                continue
+
             def cell():
                 check("error" not in answers[one.topic], f"{answers[one.topic].get('error')}")
                 with open(task["output"]) as lines:

@@ -31,6 +31,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 public class JavaClient {
     static final ObjectMapper JSON = new ObjectMapper();
     static final int LIMIT = 16 << 20;
+    /** Closing a consumer waits for its parked fetches. */
+    static final int FETCH_WAIT_MS = 50;
 
     static byte[] decode(JsonNode node) {
         return node.isNull() ? null : Base64.getDecoder().decode(node.asText());
@@ -80,6 +82,7 @@ public class JavaClient {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", bootstrap);
         settings.put("enable.auto.commit", "false");
+        settings.put("fetch.max.wait.ms", String.valueOf(FETCH_WAIT_MS));
         settings.put("max.partition.fetch.bytes", String.valueOf(LIMIT));
         settings.put("fetch.max.bytes", String.valueOf(4 * LIMIT));
         List<TopicPartition> partitions = new ArrayList<>();
