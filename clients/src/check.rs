@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use rdkafka::consumer::Consumer;
 use rdkafka::message::Message;
 use serde_json::json;
 
@@ -78,12 +77,7 @@ pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
 type Stored = HashMap<i32, HashMap<i64, String>>;
 
 fn read_topic(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<Stored> {
-    let consumer = consumer_of(bootstrap, topic, partitions)?;
-    let mut left = 0;
-    for partition in 0..partitions {
-        let (low, high) = consumer.fetch_watermarks(topic, partition, TIMEOUT)?;
-        left += high - low;
-    }
+    let (consumer, mut left) = consumer_of(bootstrap, topic, partitions)?;
     let mut stored = Stored::new();
     while left > 0 {
         let message = consumer

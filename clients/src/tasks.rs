@@ -142,12 +142,7 @@ fn send(
 fn consume(bootstrap: &str, task: &Value) -> Outcome<Value> {
     let topic = task["topic"].as_str().unwrap_or_default();
     let partitions = task["partitions"].as_i64().unwrap_or_default() as i32;
-    let consumer = consumer_of(bootstrap, topic, partitions)?;
-    let mut left = 0;
-    for partition in 0..partitions {
-        let (low, high) = consumer.fetch_watermarks(topic, partition, TIMEOUT)?;
-        left += high - low;
-    }
+    let (consumer, left) = consumer_of(bootstrap, topic, partitions)?;
     let mut out = BufWriter::new(File::create(task["output"].as_str().unwrap_or_default())?);
     let mut count = 0;
     while count < left {
@@ -161,8 +156,8 @@ fn consume(bootstrap: &str, task: &Value) -> Outcome<Value> {
     Ok(json!({"count": count}))
 }
 
-/// A consumer of a whole topic from its beginning, CRCs checked.
-pub fn consumer_of(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<BaseConsumer> {
+/// A consumer of a whole topic from its beginning, CRCs checked, and how many records there are.
+pub fn consumer_of(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<(BaseConsumer, i64)> {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", bootstrap)
         .set("group.id", "unused")
@@ -177,11 +172,15 @@ pub fn consumer_of(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<Bas
         .set("fetch.max.bytes", (4 * MESSAGE_BYTES_MAX).to_string())
         .create()?;
     let mut list = TopicPartitionList::new();
+    let mut count = 0;
     for partition in 0..partitions {
+        // Before the assignment: it waits half a second where it does not know the leaders yet.
+        let (low, high) = consumer.fetch_watermarks(topic, partition, TIMEOUT)?;
+        count += high - low;
         list.add_partition_offset(topic, partition, Offset::Beginning)?;
     }
     consumer.assign(&list)?;
-    Ok(consumer)
+    Ok((consumer, count))
 }
 
 fn describe(message: &BorrowedMessage<'_>) -> Value {

@@ -13,8 +13,9 @@ from wire import Connection, batch_of, produce
 
 EACH_CORES = False
 PRODUCERS = 4
-# The promise is 2 s; a test waits three times as long before it calls it broken.
-SERVING_SECONDS_MAX = 6.0
+# The promise; the gate, on a machine that does other things too, waits three times as long.
+SERVING_SECONDS_MAX = 2.0
+GATE_SLACK = 3
 SEED = int(os.environ.get("CORELINE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
 
@@ -52,7 +53,7 @@ def settle(hammer):
     return json.loads(printed.strip().splitlines()[-1]), errors
 
 
-def torture(broker, partitions, acks, idempotence, kills):
+def torture(broker, partitions, acks, idempotence, kills, serving_seconds_max):
     rng = random.Random(SEED)
     topic = f"kill-{partitions}-{acks}-{'idem' if idempotence else 'plain'}"
     log = broker.folder / f"{topic}.acked"
@@ -83,7 +84,7 @@ def torture(broker, partitions, acks, idempotence, kills):
           f"{errors[-500:]}")
     check(totals["acked"] > 1000 * kills, f"hardly anything was sent: {totals}")
     check(found["acked"] == totals["acked"], "the list of acknowledgements is not whole")
-    check(slowest <= SERVING_SECONDS_MAX, f"serving again after {slowest:.2f} s only")
+    check(slowest <= serving_seconds_max, f"serving again after {slowest:.2f} s only")
     return f"{kills} kills, {found['acked']} acknowledged, serving again in ≤{slowest:.2f} s"
 
 
@@ -127,8 +128,9 @@ def run(report, make_broker, dose, _cores):
              for acks, idempotence in (("1", False), ("all", False), ("all", True))]
     # 6 kills in all, or 60: each case gets its share.
     each = 10 if whole else 1
+    slowest = SERVING_SECONDS_MAX * (1 if whole else GATE_SLACK)
     for partitions, acks, idempotence in cases:
         def cell():
             with make_broker("kill", {"coreline.cores": 2}) as broker:
-                return torture(broker, partitions, acks, idempotence, each)
+                return torture(broker, partitions, acks, idempotence, each, slowest)
         report.cell(f"kill -9 {partitions} partitions acks={acks} idempotence={idempotence}", cell)

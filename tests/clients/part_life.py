@@ -14,8 +14,9 @@ from wire import Connection, batch_of, produce
 
 EACH_CORES = False
 REFUSAL_SECONDS_MAX = 30
-# The promise is 2 s; a test waits three times as long before it calls it broken.
-STOP_SECONDS_MAX = 6.0
+# The promise; the gate, on a machine that does other things too, waits three times as long.
+STOP_SECONDS_MAX = 2.0
+GATE_SLACK = 3
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 IO_URING_SETUP, EPERM = 425, 1
@@ -97,7 +98,7 @@ def report_cell(broker):
     check(False, f"no table: {broker.tail()}")
 
 
-def stop_cell(broker):
+def stop_cell(broker, stop_seconds_max):
     """SIGTERM under load: in order, soon, with the clean-shutdown file and the table."""
     load = subprocess.Popen(
         [str(ROOT / "scripts/kafka"), "kafka-producer-perf-test", "--topic", "load",
@@ -111,7 +112,7 @@ def stop_cell(broker):
         load.kill()
         load.wait()
     check(code == 0, f"exit code {code}: {broker.tail()}")
-    check(seconds <= STOP_SECONDS_MAX, f"it took {seconds:.1f} s")
+    check(seconds <= stop_seconds_max, f"it took {seconds:.1f} s")
     check((broker.data / ".kafka_cleanshutdown").exists(), "no clean-shutdown file")
     check("stopped cleanly" in broker.tail(5), broker.tail(5))
     return f"{seconds:.2f} s"
@@ -175,11 +176,12 @@ def screen_cell(broker):
     return command
 
 
-def run(report, make_broker, _dose, _cores):
+def run(report, make_broker, dose, _cores):
+    slowest = STOP_SECONDS_MAX * (1 if dose == "accept" else GATE_SLACK)
     with make_broker("life", {"coreline.cores": 2}) as broker:
         report.cell("life start-up screen", lambda: screen_cell(broker))
         refusal_cells(report, broker)
         report.cell("life SIGUSR1", lambda: report_cell(broker))
-        if report.cell("life SIGTERM under load", lambda: stop_cell(broker)):
+        if report.cell("life SIGTERM under load", lambda: stop_cell(broker, slowest)):
             report.cell("life restart", lambda: restart_cell(broker))
     report.cell("life Kafka's sample file", lambda: sample_cell(make_broker))
