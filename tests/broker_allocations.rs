@@ -6,14 +6,9 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use coreline::base::ids::PartitionIndex;
-use coreline::wire::messages::produce::{
-    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
-};
-
 mod broker;
 
-use broker::{Harness, HarnessOptions, batch};
+use broker::{Harness, HarnessOptions, batch, requests};
 
 struct Counting;
 
@@ -68,19 +63,7 @@ const ALLOCATIONS_MAX: u64 = 30;
 /// meanwhile.
 fn per_request(harness: &Harness, records: usize) -> (f64, f64) {
     let mut client = harness.connect();
-    let request = ProduceRequest {
-        acks: -1,
-        timeout_ms: 5_000,
-        topic_data: vec![TopicProduceData {
-            name: "t".to_owned(),
-            partition_data: vec![PartitionProduceData {
-                index: PartitionIndex(0),
-                records: Some(batch(records, 8)),
-            }],
-            ..TopicProduceData::default()
-        }],
-        ..ProduceRequest::default()
-    };
+    let request = requests::produce("t", -1, [(0, batch(records, 8))]);
     let bytes = client.encode(&request, 9);
     let mut answer = [0; 512];
     let mut exchange = |stream: &mut std::net::TcpStream| {
@@ -159,16 +142,6 @@ fn claims_reserve_little(harness: &Harness) {
 fn a_produce_allocates_little_and_no_more_for_more_records() {
     let mut harness = Harness::start(HarnessOptions::default());
     harness.create_topic("t", 1);
-    let _: ProduceResponse = {
-        let mut client = harness.connect();
-        let mut request = ProduceRequest {
-            acks: -1,
-            timeout_ms: 5_000,
-            ..ProduceRequest::default()
-        };
-        request.topic_data.clear();
-        client.ask(&request, 9)
-    };
     let (few, few_bytes) = per_request(&harness, 1);
     let (many, many_bytes) = per_request(&harness, 500);
     println!("allocations a produce: {few:.2} ({few_bytes:.0} bytes) with 1 record");

@@ -1,87 +1,128 @@
-//! A partition whose files are damaged, as clients see it through a whole broker.
+//! Logs that are damaged: what is lost is an error that clients and operators see, never an end of
+//! the log, and never an offset out of range that makes a consumer go on elsewhere.
 
 mod broker;
 
-use broker::{Harness, HarnessOptions, batch};
+use broker::requests::{self, bytes_of};
+use broker::{Client, Harness, HarnessOptions, batch};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::ids::{BrokerId, Offset, PartitionIndex};
-use coreline::base::time::TimestampMs;
-use coreline::wire::messages::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
-use coreline::wire::messages::list_offsets::{
-    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic,
-};
-use coreline::wire::messages::produce::{
-    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
-};
+use coreline::base::ids::Offset;
+use coreline::log::format::damage_mark::DamageMark;
+use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::list_offsets::ListOffsetsResponse;
+use coreline::wire::messages::offset_for_leader_epoch::OffsetForLeaderEpochResponse;
+use coreline::wire::messages::produce::ProduceResponse;
 
-fn produce(client: &mut broker::Client, index: i32) -> ErrorCode {
-    let request = ProduceRequest {
-        acks: -1,
-        timeout_ms: 5_000,
-        topic_data: vec![TopicProduceData {
-            name: "t".to_owned(),
-            partition_data: vec![PartitionProduceData {
-                index: PartitionIndex(index),
-                records: Some(batch(1, 1_000)),
-            }],
-            ..TopicProduceData::default()
-        }],
-        ..ProduceRequest::default()
-    };
+const STORAGE: ErrorCode = ErrorCode::KAFKA_STORAGE_ERROR;
+const NONE: ErrorCode = ErrorCode::NONE;
+/// Value of the one record of every batch.
+const VALUE_BYTES: usize = 1_000;
+
+fn produce(client: &mut Client, partition: i32) -> ErrorCode {
+    let request = requests::produce("t", -1, [(partition, batch(1, VALUE_BYTES))]);
     let response: ProduceResponse = client.ask(&request, 9);
     response.responses[0].partition_responses[0].error_code
 }
 
-fn fetch(client: &mut broker::Client, index: i32, offset: i64) -> (ErrorCode, usize) {
-    let request = FetchRequest {
-        max_wait_ms: 100,
-        min_bytes: 1,
-        max_bytes: 50 << 20,
-        topics: vec![FetchTopic {
-            topic: "t".to_owned(),
-            partitions: vec![FetchPartition {
-                partition: PartitionIndex(index),
-                fetch_offset: Offset(offset),
-                partition_max_bytes: 1 << 20,
-                ..FetchPartition::default()
-            }],
-            ..FetchTopic::default()
-        }],
-        ..FetchRequest::default()
-    };
+/// Code and bytes.
+fn fetch(client: &mut Client, partition: i32, offset: i64) -> (ErrorCode, usize) {
+    let mut request = requests::fetch("t", &[(partition, offset)]);
+    request.max_wait_ms = 100;
     let response: FetchResponse = client.ask(&request, 12);
     let data = &response.responses[0].partitions[0];
-    let bytes = data.records.as_ref().map_or(0, |records| records.len());
-    (data.error_code, bytes)
+    (data.error_code, bytes_of(data))
 }
 
-fn list(client: &mut broker::Client, index: i32, timestamp: i64) -> (ErrorCode, i64) {
-    let request = ListOffsetsRequest {
-        replica_id: BrokerId(-1),
-        topics: vec![ListOffsetsTopic {
-            name: "t".to_owned(),
-            partitions: vec![ListOffsetsPartition {
-                partition_index: PartitionIndex(index),
-                timestamp: TimestampMs(timestamp),
-                ..ListOffsetsPartition::default()
-            }],
-        }],
-        ..ListOffsetsRequest::default()
-    };
+/// Code and offset.
+fn offset(client: &mut Client, partition: i32, timestamp: i64) -> (ErrorCode, i64) {
+    let request = requests::list_offsets("t", partition, timestamp);
     let response: ListOffsetsResponse = client.ask(&request, 7);
     let data = &response.topics[0].partitions[0];
     (data.error_code, data.offset.0)
 }
 
+fn epoch_end(client: &mut Client, partition: i32) -> ErrorCode {
+    let response: OffsetForLeaderEpochResponse =
+        client.ask(&requests::epoch_end("t", partition), 4);
+    response.topics[0].partitions[0].error_code
+}
+
+/// Five records in each of two partitions.
+fn filled() -> (Harness, usize) {
+    let mut harness = Harness::start(HarnessOptions::default());
+    harness.create_topic("t", 2);
+    let mut client = harness.connect();
+    for partition in [0, 1] {
+        for _ in 0..5 {
+            assert_eq!(produce(&mut client, partition), NONE);
+        }
+    }
+    let (code, bytes) = fetch(&mut client, 0, 0);
+    assert_eq!(code, NONE);
+    (harness, bytes / 5)
+}
+
+fn assert_whole(client: &mut Client, partition: i32) {
+    assert_eq!(offset(client, partition, -1), (NONE, 5));
+    assert_eq!(fetch(client, partition, 5), (NONE, 0));
+    assert_eq!(produce(client, partition), NONE);
+}
+
 #[test]
-fn a_damaged_partition_answers_storage_error_and_the_others_serve() {
+fn at_and_past_a_damage_there_is_a_storage_error() {
+    let (mut harness, batch_bytes) = filled();
+    harness.restart_after(&HarnessOptions::default(), |folder| {
+        let mark = DamageMark {
+            file: "00000000000000000000.log".to_owned(),
+            position: 2 * batch_bytes as u64,
+            offset: Offset(2),
+            durable_end: Offset(5),
+            cause: "a test".to_owned(),
+        };
+        std::fs::write(folder.join("t-0").join("coreline.damage"), mark.encode()).unwrap();
+    });
+    let mut client = harness.connect();
+    assert_eq!(fetch(&mut client, 0, 0), (NONE, 2 * batch_bytes));
+    assert_eq!(fetch(&mut client, 0, 1), (NONE, batch_bytes));
+    for past in [2, 3, 5, 6] {
+        assert_eq!(fetch(&mut client, 0, past), (STORAGE, 0), "{past}");
+    }
+    assert_eq!(offset(&mut client, 0, -1), (STORAGE, -1), "latest");
+    assert_eq!(
+        offset(&mut client, 0, -3),
+        (STORAGE, -1),
+        "of the largest time"
+    );
+    assert_eq!(offset(&mut client, 0, 0), (STORAGE, -1), "of a time");
+    assert_eq!(offset(&mut client, 0, -2), (NONE, 0), "earliest");
+    assert_eq!(produce(&mut client, 0), STORAGE);
+    assert_whole(&mut client, 1);
+}
+
+#[test]
+fn a_log_that_does_not_open_is_offline_and_not_unknown() {
+    let (mut harness, _) = filled();
+    harness.restart_after(&HarnessOptions::default(), |folder| {
+        // A mark that cannot be read: nothing is known of the log.
+        std::fs::create_dir(folder.join("t-0").join("coreline.damage")).unwrap();
+    });
+    let mut client = harness.connect();
+    assert_eq!(fetch(&mut client, 0, 0), (STORAGE, 0));
+    assert_eq!(offset(&mut client, 0, -1).0, STORAGE);
+    assert_eq!(epoch_end(&mut client, 0), STORAGE);
+    assert_eq!(produce(&mut client, 0), STORAGE);
+    assert_whole(&mut client, 1);
+}
+
+#[test]
+fn a_cut_and_a_missing_segment_are_storage_errors_and_the_others_serve() {
     let options = HarnessOptions::default();
     let mut harness = Harness::start(options.clone());
     harness.create_topic("t", 3);
     let mut client = harness.connect();
     for _ in 0..10 {
         for index in 0..3 {
-            assert_eq!(produce(&mut client, index), ErrorCode::NONE);
+            assert_eq!(produce(&mut client, index), NONE);
         }
     }
     drop(client);
@@ -92,21 +133,20 @@ fn a_damaged_partition_answers_storage_error_and_the_others_serve() {
         std::fs::remove_file(segment("t-1")).unwrap();
     });
     let mut client = harness.connect();
-    let storage = ErrorCode::KAFKA_STORAGE_ERROR;
     let (code, bytes) = fetch(&mut client, 0, 0);
-    assert!(code == ErrorCode::NONE && bytes > 3_000, "{code:?} {bytes}");
-    assert_eq!(list(&mut client, 0, -2), (ErrorCode::NONE, 0));
+    assert!(code == NONE && bytes > 3_000, "{code:?} {bytes}");
+    assert_eq!(offset(&mut client, 0, -2), (NONE, 0));
     for offset in [4, 5, 9, 10, 11] {
-        assert_eq!(fetch(&mut client, 0, offset).0, storage, "{offset}");
+        assert_eq!(fetch(&mut client, 0, offset).0, STORAGE, "{offset}");
     }
-    assert_eq!(fetch(&mut client, 1, 0).0, storage);
-    assert_eq!(list(&mut client, 1, -2).0, storage);
+    assert_eq!(fetch(&mut client, 1, 0).0, STORAGE);
+    assert_eq!(offset(&mut client, 1, -2).0, STORAGE);
     for index in [0, 1] {
-        assert_eq!(produce(&mut client, index), storage);
-        assert_eq!(list(&mut client, index, -1).0, storage);
-        assert_eq!(list(&mut client, index, -3).0, storage);
+        assert_eq!(produce(&mut client, index), STORAGE);
+        assert_eq!(offset(&mut client, index, -1).0, STORAGE);
+        assert_eq!(offset(&mut client, index, -3).0, STORAGE);
     }
-    assert_eq!(produce(&mut client, 2), ErrorCode::NONE);
-    assert_eq!(list(&mut client, 2, -1), (ErrorCode::NONE, 11));
-    assert_eq!(fetch(&mut client, 2, 0).0, ErrorCode::NONE);
+    assert_eq!(produce(&mut client, 2), NONE);
+    assert_eq!(offset(&mut client, 2, -1), (NONE, 11));
+    assert_eq!(fetch(&mut client, 2, 0).0, NONE);
 }

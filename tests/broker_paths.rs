@@ -5,82 +5,22 @@ mod broker;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use broker::requests::{self, answers, bytes_of, epoch_end, errors_of, fetch, list_offsets};
 use broker::{Client, Harness, HarnessOptions, batch};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::ids::{LeaderEpoch, Offset, PartitionIndex, Uuid};
-use coreline::base::time::TimestampMs;
+use coreline::base::ids::{LeaderEpoch, Offset, Uuid};
 use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
-use coreline::wire::messages::fetch::{
-    FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData,
-};
-use coreline::wire::messages::list_offsets::{
-    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic,
-};
-use coreline::wire::messages::offset_for_leader_epoch::{
-    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-};
-use coreline::wire::messages::produce::{
-    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
-};
+use coreline::wire::messages::fetch::{FetchRequest, FetchResponse};
+use coreline::wire::messages::list_offsets::ListOffsetsResponse;
+use coreline::wire::messages::offset_for_leader_epoch::OffsetForLeaderEpochResponse;
+use coreline::wire::messages::produce::{ProduceRequest, ProduceResponse};
 
+/// A batch of so many records of 100 bytes for each partition.
 fn produce(topic: &str, acks: i16, partitions: &[(i32, usize)]) -> ProduceRequest {
-    let partition_data = partitions
+    let batches = partitions
         .iter()
-        .map(|(index, count)| PartitionProduceData {
-            index: PartitionIndex(*index),
-            records: Some(batch(*count, 100)),
-        });
-    ProduceRequest {
-        acks,
-        timeout_ms: 5_000,
-        topic_data: vec![TopicProduceData {
-            name: topic.to_owned(),
-            partition_data: partition_data.collect(),
-            ..TopicProduceData::default()
-        }],
-        ..ProduceRequest::default()
-    }
-}
-
-fn fetch(topic: &str, partitions: &[(i32, i64)]) -> FetchRequest {
-    let partitions = partitions.iter().map(|(partition, offset)| FetchPartition {
-        partition: PartitionIndex(*partition),
-        fetch_offset: Offset(*offset),
-        partition_max_bytes: 1 << 20,
-        ..FetchPartition::default()
-    });
-    FetchRequest {
-        max_wait_ms: 10_000,
-        min_bytes: 1,
-        max_bytes: 50 << 20,
-        topics: vec![FetchTopic {
-            topic: topic.to_owned(),
-            partitions: partitions.collect(),
-            ..FetchTopic::default()
-        }],
-        ..FetchRequest::default()
-    }
-}
-
-fn answers(response: &FetchResponse) -> Vec<&PartitionData> {
-    response
-        .responses
-        .iter()
-        .flat_map(|topic| &topic.partitions)
-        .collect()
-}
-
-fn bytes_of(data: &PartitionData) -> usize {
-    data.records.as_ref().map_or(0, |records| records.len())
-}
-
-fn errors_of(response: &ProduceResponse) -> Vec<ErrorCode> {
-    let topics = response.responses.iter();
-    topics
-        .flat_map(|topic| &topic.partition_responses)
-        .map(|data| data.error_code)
-        .collect()
+        .map(|(index, count)| (*index, batch(*count, 100)));
+    requests::produce(topic, acks, batches)
 }
 
 fn two_shards() -> (Harness, Client) {
@@ -321,20 +261,8 @@ fn a_diverging_epoch_is_named() {
 fn offsets_and_epochs_are_listed() {
     let (_harness, mut client) = two_shards();
     let _: ProduceResponse = client.ask(&produce("t", -1, &[(2, 4)]), 9);
-    let partition = |timestamp| ListOffsetsPartition {
-        partition_index: PartitionIndex(2),
-        timestamp: TimestampMs(timestamp),
-        ..ListOffsetsPartition::default()
-    };
     let mut offset = |timestamp, version| {
-        let request = ListOffsetsRequest {
-            replica_id: coreline::base::ids::BrokerId(-1),
-            topics: vec![ListOffsetsTopic {
-                name: "t".to_owned(),
-                partitions: vec![partition(timestamp)],
-            }],
-            ..ListOffsetsRequest::default()
-        };
+        let request = list_offsets("t", 2, timestamp);
         let response: ListOffsetsResponse = client.ask(&request, version);
         let data = &response.topics[0].partitions[0];
         (data.error_code, data.offset.0)
@@ -344,18 +272,7 @@ fn offsets_and_epochs_are_listed() {
     assert_eq!(offset(0, 7), (ErrorCode::NONE, 0));
     assert_eq!(offset(i64::MAX, 7), (ErrorCode::NONE, -1));
     assert_eq!(offset(-3, 6).0, ErrorCode::UNSUPPORTED_VERSION);
-    let request = OffsetForLeaderEpochRequest {
-        topics: vec![OffsetForLeaderTopic {
-            topic: "t".to_owned(),
-            partitions: vec![OffsetForLeaderPartition {
-                partition: PartitionIndex(2),
-                leader_epoch: LeaderEpoch(0),
-                ..OffsetForLeaderPartition::default()
-            }],
-        }],
-        ..OffsetForLeaderEpochRequest::default()
-    };
-    let response: OffsetForLeaderEpochResponse = client.ask(&request, 4);
+    let response: OffsetForLeaderEpochResponse = client.ask(&epoch_end("t", 2), 4);
     assert_eq!(response.topics[0].partitions[0].end_offset, Offset(4));
 }
 

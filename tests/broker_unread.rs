@@ -7,62 +7,32 @@ mod broker;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use broker::requests::{self, answers, bytes_of};
 use broker::{Client, Harness, HarnessOptions, batch};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::ids::{Offset, PartitionIndex};
 use coreline::base::limits::MIB;
 use coreline::server::connection::REQUESTS_IN_FLIGHT_MAX;
-use coreline::wire::messages::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
+use coreline::wire::messages::fetch::{FetchRequest, FetchResponse};
 use coreline::wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
-use coreline::wire::messages::produce::{
-    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
-};
+use coreline::wire::messages::produce::{ProduceRequest, ProduceResponse};
 
 /// What a served client may wait for at most. Answers come in milliseconds; the rest is slack for
 /// a loaded machine, and far below the time for which an unread answer may stand.
 const SERVED_WITHIN: Duration = Duration::from_millis(900);
 
 fn produce(topic: &str, partition: i32, value_bytes: usize) -> ProduceRequest {
-    ProduceRequest {
-        acks: 1,
-        timeout_ms: 5_000,
-        topic_data: vec![TopicProduceData {
-            name: topic.to_owned(),
-            partition_data: vec![PartitionProduceData {
-                index: PartitionIndex(partition),
-                records: Some(batch(1, value_bytes)),
-            }],
-            ..TopicProduceData::default()
-        }],
-        ..ProduceRequest::default()
-    }
+    requests::produce(topic, 1, [(partition, batch(1, value_bytes))])
 }
 
 fn fetch(topic: &str) -> FetchRequest {
-    FetchRequest {
-        max_wait_ms: 500,
-        min_bytes: 1,
-        max_bytes: 50 << 20,
-        topics: vec![FetchTopic {
-            topic: topic.to_owned(),
-            partitions: vec![FetchPartition {
-                fetch_offset: Offset(0),
-                partition_max_bytes: 20 << 20,
-                ..FetchPartition::default()
-            }],
-            ..FetchTopic::default()
-        }],
-        ..FetchRequest::default()
-    }
+    let mut request = requests::fetch(topic, &[(0, 0)]);
+    request.max_wait_ms = 500;
+    request.topics[0].partitions[0].partition_max_bytes = 20 << 20;
+    request
 }
 
 fn fetched_bytes(response: &FetchResponse) -> usize {
-    let partitions = response
-        .responses
-        .iter()
-        .flat_map(|topic| &topic.partitions);
-    let records = partitions.filter_map(|partition| partition.records.as_ref());
-    records.map(|records| records.len()).sum()
+    answers(response).into_iter().map(bytes_of).sum()
 }
 
 fn code_of(response: &ProduceResponse) -> ErrorCode {

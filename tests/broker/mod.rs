@@ -2,6 +2,8 @@
 //! clients take.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod requests;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
