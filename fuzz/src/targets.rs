@@ -3,7 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use coreline::base::ids::{ApiVersion, Offset};
-use coreline::base::time::TimestampMs;
+use coreline::base::time::{TimestampMs, TimestampType};
 use coreline::log::format::damage_mark::DamageMark;
 use coreline::log::format::epoch_cache::EpochCache;
 use coreline::log::format::file_names::{LogFileName, parse_partition_folder};
@@ -17,7 +17,7 @@ use coreline::log::format::{
 use coreline::log::validation::{
     ValidationOptions, check_produced, recompress, validate, wants_recompression,
 };
-use coreline::log::{AppendOrigin, LogConfig, TimestampType};
+use coreline::log::{AppendOrigin, LogConfig};
 use coreline::wire::any_request::read_any;
 use coreline::wire::api;
 use coreline::wire::compression::{Codec, DecodeLimits, Decoder, compress};

@@ -12,6 +12,16 @@ impl TimestampMs {
     pub const NONE: Self = Self(-1);
 }
 
+/// Whose clock stamps the records of a batch (`TimestampType`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimestampType {
+    /// The producer's.
+    #[default]
+    CreateTime,
+    /// The broker's, at the append.
+    LogAppendTime,
+}
+
 /// Nanoseconds of the runtime's monotonic clock; only differences mean anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

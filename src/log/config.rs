@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, TopicId};
 use crate::base::limits::MIB;
-use crate::base::time::{MonotonicNs, TimestampMs};
+use crate::base::time::{MonotonicNs, TimestampMs, TimestampType};
 
 /// Which partition a log holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,16 +26,6 @@ impl LogIdentity {
     pub fn folder(&self) -> String {
         format!("{}-{}", self.topic, self.partition)
     }
-}
-
-/// Whose timestamps the log keeps (`message.timestamp.type`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimestampType {
-    /// The producer's.
-    #[default]
-    CreateTime,
-    /// The broker's, at the append.
-    LogAppendTime,
 }
 
 /// A log's settings as plain numbers; Kafka's names and defaults.

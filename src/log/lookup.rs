@@ -10,10 +10,10 @@ use super::partition_log::Log;
 use super::segment::Segment;
 use crate::base::ids::Offset;
 use crate::base::limits::MIB;
-use crate::base::time::TimestampMs;
+use crate::base::time::{TimestampMs, TimestampType};
 use crate::io;
 use crate::wire::compression::{Codec, DecodeLimits, Decoder};
-use crate::wire::record_batch::{BatchHeader, HEADER_BYTES, TimestampType};
+use crate::wire::record_batch::{BatchHeader, HEADER_BYTES};
 use crate::wire::record_walk::RecordWalker;
 
 /// Bytes read at a time while searching.

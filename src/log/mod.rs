@@ -57,7 +57,7 @@ mod log_test;
 #[cfg(test)]
 mod small_memory_test;
 
-pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity, TimestampType};
+pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
 pub use config::{ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};
 pub use partition_log::{Log, LogEvent};

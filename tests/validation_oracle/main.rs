@@ -17,13 +17,13 @@ use cases::{Case, TOPICS, cases};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{ApiVersion, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
 use coreline::base::random::Random;
-use coreline::base::time::TimestampMs;
+use coreline::base::time::{TimestampMs, TimestampType};
 use coreline::log::format::producer_state::{ProducerCheck, ProducerStates};
 use coreline::log::validation::{
     ValidationError, ValidationOptions, check_produced, check_transactional, recompress, validate,
     wants_recompression,
 };
-use coreline::log::{AppendOrigin, LogConfig, TimestampType};
+use coreline::log::{AppendOrigin, LogConfig};
 use coreline::wire::compression::{Codec, DecodeLimits, Decoder};
 use coreline::wire::record_batch::{
     BatchBuilder, BatchHeader, HEADER_BYTES, NewRecord, stamp_base_offset, stamp_leader_epoch,

@@ -27,7 +27,7 @@ pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
 pub use self::topic::{
-    BrokerTexts, CompressionType, TOPIC_SYNONYMS, TimestampType, TopicOverrides, TopicSettings,
+    BrokerTexts, CompressionType, TOPIC_SYNONYMS, TopicOverrides, TopicSettings,
 };
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::setting::{ValueFault, list, parse_boolean};
 use super::table::topic_setting;
 use super::topic_checks;
+use crate::base::time::TimestampType;
 
 /// Settings that a topic was given, by name; validated before they are kept.
 pub type TopicOverrides = BTreeMap<String, String>;
@@ -118,16 +119,6 @@ pub enum CompressionType {
     Lz4,
     /// zstd
     Zstd,
-}
-
-/// Whose clock stamps records (`TimestampType`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimestampType {
-    /// The producer's.
-    #[default]
-    CreateTime,
-    /// The broker's.
-    LogAppendTime,
 }
 
 /// The values in force for one topic. Times are milliseconds, sizes bytes.

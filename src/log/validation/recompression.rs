@@ -4,13 +4,11 @@
 use bytes::BytesMut;
 
 use super::error::ValidationError;
-use crate::base::time::TimestampMs;
+use crate::base::time::{TimestampMs, TimestampType};
 use crate::log::config::LogConfig;
 use crate::wire::compression::{Codec, DecodeLimits, Decoder};
 use crate::wire::record::RecordIter;
-use crate::wire::record_batch::{
-    BatchBuilder, BatchHeader, HEADER_BYTES, NewHeader, NewRecord, TimestampType,
-};
+use crate::wire::record_batch::{BatchBuilder, BatchHeader, HEADER_BYTES, NewHeader, NewRecord};
 
 /// The codec that the topic wants, where it is not the batch's own. Control batches stay as they
 /// are.

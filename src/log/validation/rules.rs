@@ -3,13 +3,11 @@
 use super::error::{RECORD_ERRORS_MAX, RecordFault, RecordFaultKind, ValidationError};
 use crate::base::ids::Offset;
 use crate::base::limits::KIB;
-use crate::base::time::TimestampMs;
-use crate::log::config::{AppendOrigin, LogConfig, TimestampType};
+use crate::base::time::{TimestampMs, TimestampType};
+use crate::log::config::{AppendOrigin, LogConfig};
 use crate::wire::compression::{Codec, DecodeLimits, Decoder};
 use crate::wire::record::RecordIter;
-use crate::wire::record_batch::{
-    self as batch, BatchError, BatchHeader, HEADER_BYTES, TimestampType as BatchTimestampType,
-};
+use crate::wire::record_batch::{self as batch, BatchError, BatchHeader, HEADER_BYTES};
 use crate::wire::record_walk::{RecordSummary, RecordWalker, WalkError};
 
 /// Compressed batches up to this size are walked where they are; larger ones off the shard.
@@ -153,7 +151,7 @@ fn walk(
     header: &BatchHeader,
     options: &ValidationOptions<'_>,
 ) -> Result<TimestampMs, ValidationError> {
-    let is_append_time = header.attributes.timestamp_type() == BatchTimestampType::LogAppendTime;
+    let is_append_time = header.attributes.timestamp_type() == TimestampType::LogAppendTime;
     let mut largest = TimestampMs::NONE;
     let mut faults = Vec::new();
     for (record, index) in records.zip(0i32..) {
@@ -218,7 +216,7 @@ fn store_timestamps(
     largest: TimestampMs,
     options: &ValidationOptions<'_>,
 ) -> ValidatedBatch {
-    let is_append_time = header.attributes.timestamp_type() == BatchTimestampType::LogAppendTime;
+    let is_append_time = header.attributes.timestamp_type() == TimestampType::LogAppendTime;
     let wants_append_time = options.config.timestamp_type == TimestampType::LogAppendTime;
     let timestamp = if wants_append_time {
         options.now

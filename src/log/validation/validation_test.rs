@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{ApiVersion, Offset, ProducerEpoch, ProducerId, Sequence};
-use crate::base::time::TimestampMs;
-use crate::log::config::{AppendOrigin, LogConfig, TimestampType};
+use crate::base::time::{TimestampMs, TimestampType};
+use crate::log::config::{AppendOrigin, LogConfig};
 use crate::wire::compression::{Codec, DecodeLimits, Decoder};
 use crate::wire::record::RecordIter;
 use crate::wire::record_batch::{

@@ -1,6 +1,6 @@
 //! A topic's settings as its logs take them.
 
-use crate::base::config::{BrokerConfig, CompressionType, TimestampType, TopicSettings};
+use crate::base::config::{BrokerConfig, CompressionType, TopicSettings};
 use crate::log;
 
 /// The settings of a topic's logs.
@@ -15,10 +15,7 @@ pub fn log_config(topic: &TopicSettings, broker: &BrokerConfig) -> log::LogConfi
         segment_index_bytes: positive(topic.segment_index_bytes.into()),
         index_interval_bytes: positive(topic.index_interval_bytes.into()),
         max_message_bytes: usize::try_from(topic.max_message_bytes).unwrap_or(0),
-        timestamp_type: match topic.message_timestamp_type {
-            TimestampType::CreateTime => log::TimestampType::CreateTime,
-            TimestampType::LogAppendTime => log::TimestampType::LogAppendTime,
-        },
+        timestamp_type: topic.message_timestamp_type,
         timestamp_before_max_ms: topic.message_timestamp_before_max_ms,
         timestamp_after_max_ms: topic.message_timestamp_after_max_ms,
         compression,

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::layout;
 use crate::base::ids::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
-use crate::base::time::TimestampMs;
+use crate::base::time::{TimestampMs, TimestampType};
 use crate::wire::compression::Codec;
 
 /// Why bytes are no batch, or not the batch they claim to be.
@@ -35,16 +35,6 @@ pub enum BatchError {
     /// Bits 0-2 of the attributes name no codec.
     #[error("a record batch names compression type {0}, which does not exist")]
     UnknownCodec(u8),
-}
-
-/// Who set the timestamps of a batch (`TimestampType`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimestampType {
-    /// The producer.
-    #[default]
-    CreateTime,
-    /// The broker, at the append.
-    LogAppendTime,
 }
 
 /// The `attributes` field of a batch.

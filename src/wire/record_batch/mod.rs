@@ -24,7 +24,7 @@ pub use control::{
     CONTROL_MARKER_BYTES, ControlRecord, ControlRecordType, EndTransactionMarker, MarkerKind,
     kraft_control_batch, parse_control_key,
 };
-pub use header::{Attributes, BatchError, BatchHeader, TimestampType, verify_crc};
+pub use header::{Attributes, BatchError, BatchHeader, verify_crc};
 pub use layout::{
     BATCH_BYTES_MIN, BATCH_OVERHEAD_BYTES, HEADER_BYTES, LEADER_EPOCH_AT, LENGTH_AT, MAGIC_AT,
 };

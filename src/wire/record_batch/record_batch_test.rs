@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, Uuid};
-use crate::base::time::TimestampMs;
+use crate::base::time::{TimestampMs, TimestampType};
 use crate::wire::compression::Codec;
 use crate::wire::record::RecordIter;
 
