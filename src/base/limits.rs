@@ -37,6 +37,17 @@ pub const JOURNAL_BYTES_MIN: usize = 2 * MIB;
 /// What gathers before journalled bytes go to their segment (JOURNAL §5).
 pub const WRITE_BACK_BYTES: usize = 128 * KIB;
 
+/// Least and most for the buffers of one shard's writes in flight; a quarter of its cache between.
+pub const WRITE_BUFFER_BYTES_MIN: usize = MIB;
+/// See [`WRITE_BUFFER_BYTES_MIN`].
+pub const WRITE_BUFFER_BYTES_MAX: usize = 32 * MIB;
+
+/// For the buffers of one shard's writes in flight, by the size of the cache that they copy from.
+#[must_use]
+pub fn write_buffer_bytes(cache_bytes: usize) -> usize {
+    (cache_bytes / 4).clamp(WRITE_BUFFER_BYTES_MIN, WRITE_BUFFER_BYTES_MAX)
+}
+
 const _: () = assert!(DIRECT_BYTES <= CYCLE_BYTES_MAX);
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(SECTOR_BYTES));
 const _: () = assert!(FRAME_BYTES_RESERVED <= FRAME_BYTES_MAX_UNAUTHENTICATED);

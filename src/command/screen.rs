@@ -93,7 +93,7 @@ mod tests {
             memory_bytes: 4 << 30,
             disk_bytes: 1 << 40,
         };
-        let budgets = Budgets::divide(&config, machine);
+        let budgets = Budgets::divide(&config, machine, 2).expect("enough memory");
         let started = |has_scripts| {
             render(&Started {
                 config: &config,

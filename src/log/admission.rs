@@ -59,7 +59,7 @@ impl Log {
             let prefix = u64::from(self.needs_prefix.get()) * reservation(BLOCK_BYTES);
             reservation(inline) + prefix
         };
-        let charge = context.buffer_bytes.max(length);
+        let charge = context.buffer_bytes.part.max(length) + context.buffer_bytes.abandoned;
         let try_now = || {
             if self.shard.health.is_offline() || self.is_closed() {
                 return Some(false);

@@ -93,7 +93,11 @@ impl Log {
             log_append_time,
             is_copied,
         } = checked;
-        let buffer_bytes = if is_copied { 0 } else { context.buffer_bytes };
+        let part = if is_copied {
+            0
+        } else {
+            context.buffer_bytes.part
+        };
         if context.origin != AppendOrigin::Replica {
             header.base_offset = self.log_end_offset();
             header.leader_epoch = context.leader_epoch;
@@ -105,7 +109,8 @@ impl Log {
             "offsets only grow"
         );
         self.queue_prefix();
-        let (bytes, charge) = keep(batch, buffer_bytes);
+        let (bytes, charge) = keep(batch, part);
+        let charge = charge + context.buffer_bytes.abandoned;
         self.enter(&header, bytes, charge, admitted);
         Appended {
             base_offset: header.base_offset,

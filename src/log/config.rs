@@ -105,6 +105,15 @@ pub enum AppendOrigin {
     Replica,
 }
 
+/// What a batch keeps alive in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferBytes {
+    /// Its part of the buffer that it was received in; 0: the batch alone.
+    pub part: usize,
+    /// What was left unused of buffers before, which the same client's earlier batches keep alive.
+    pub abandoned: usize,
+}
+
 /// What an append needs to know beside its batch.
 #[derive(Clone, Copy, Debug)]
 pub struct AppendContext {
@@ -114,8 +123,8 @@ pub struct AppendContext {
     pub leader_epoch: LeaderEpoch,
     /// Until when the append may wait for room.
     pub deadline: MonotonicNs,
-    /// Size of the buffer that the batch keeps alive (its frame's); 0: the batch alone.
-    pub buffer_bytes: usize,
+    /// What the batch keeps alive.
+    pub buffer_bytes: BufferBytes,
 }
 
 impl AppendContext {
@@ -126,7 +135,7 @@ impl AppendContext {
             origin: AppendOrigin::Client,
             leader_epoch,
             deadline: now.after(timeout),
-            buffer_bytes: 0,
+            buffer_bytes: BufferBytes::default(),
         }
     }
 }
@@ -152,8 +161,9 @@ pub struct Appended {
 pub struct ReadLimit {
     /// Whole batches up to this sum.
     pub max_bytes: usize,
-    /// The first batch is given even above `max_bytes` (KIP-74).
-    pub min_one_batch: bool,
+    /// The first batch is given even above `max_bytes` (KIP-74) up to this size: there is memory
+    /// for it.
+    pub first_batch_max: usize,
     /// Only batches that end at or below this offset (HW, last stable offset, or log end).
     pub end: Offset,
 }
@@ -165,6 +175,19 @@ pub struct ReadResult {
     pub slices: Vec<Bytes>,
     /// Their sum.
     pub bytes: usize,
+    /// Size of the first batch where it alone was more than the limit allows.
+    pub needed: usize,
+}
+
+impl ReadResult {
+    /// Nothing, for the first batch is larger than allowed.
+    #[must_use]
+    pub fn too_large(needed: usize) -> Self {
+        Self {
+            needed,
+            ..Self::default()
+        }
+    }
 }
 
 /// An answer to a search by timestamp.

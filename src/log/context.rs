@@ -13,15 +13,19 @@ use super::journal::{Claim, Journal};
 use super::partition_log::Log;
 use super::segment::Segment;
 use super::wait::Turns;
-use super::write_back::WriteBack;
+use super::write_back::{WRITERS_MAX, WriteBack};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
+use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::base::random::Random;
 use crate::io::{self, AlignedBuffer, TaskClass};
 use crate::metrics::ShardMetrics;
 
 /// Write buffers kept for the next writes, and the largest that is kept.
 const BUFFERS_KEPT_MAX: usize = 8;
-const BUFFER_BYTES_KEPT_MAX: usize = 1024 * 1024;
+/// Largest single write of write-back, whose buffers are a quarter of all; and the least that is
+/// made of it.
+const WRITE_BYTES_MAX: usize = MIB;
+const WRITE_BYTES_LEAST: usize = 64 * KIB;
 /// Reading descriptors of closed segments that stay open.
 const READERS_OPEN_MAX: usize = 256;
 /// Between two rounds of writing partial blocks for the sake of memory.
@@ -45,6 +49,8 @@ pub(crate) struct ShardContext {
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
     /// What was durable in segments when recovery ended: no log ends before.
     pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
+    /// Largest single write of write-back; larger buffers are not kept.
+    pub(crate) write_bytes_max: usize,
     random: RefCell<Random>,
     buffers: RefCell<Vec<AlignedBuffer>>,
     readers: RefCell<VecDeque<Weak<Segment>>>,
@@ -82,8 +88,11 @@ impl ShardContext {
         journal: Rc<Journal>,
         found: FoundAtOpen,
     ) -> Self {
+        let write_bytes =
+            options.write_buffer_bytes() / 4 / WRITERS_MAX / BLOCK_BYTES * BLOCK_BYTES;
         Self {
             directory: options.directory.clone(),
+            write_bytes_max: write_bytes.clamp(WRITE_BYTES_LEAST, WRITE_BYTES_MAX),
             incarnation: options.incarnation,
             shard: options.shard,
             cache: CacheBudget::new(options.cache_bytes, Rc::clone(&journal.room)),
@@ -190,7 +199,7 @@ impl ShardContext {
     /// Keeps a buffer for the next write.
     pub(crate) fn give_buffer(&self, buffer: AlignedBuffer) {
         let mut buffers = self.buffers.borrow_mut();
-        if buffers.len() < BUFFERS_KEPT_MAX && buffer.capacity() <= BUFFER_BYTES_KEPT_MAX {
+        if buffers.len() < BUFFERS_KEPT_MAX && buffer.capacity() <= self.write_bytes_max {
             buffers.push(buffer);
         }
     }

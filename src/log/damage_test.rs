@@ -56,7 +56,7 @@ async fn assert_damaged(log: &Rc<Log>) {
     );
     let limit = ReadLimit {
         max_bytes: 64 * KIB,
-        min_one_batch: true,
+        first_batch_max: usize::MAX,
         end: Offset(i64::MAX),
     };
     let mut from = Offset(0);
@@ -183,7 +183,7 @@ async fn assert_unserved_past_damage(log: &Rc<Log>) {
     let mark = log.damage().unwrap();
     let limit = ReadLimit {
         max_bytes: 64 * KIB,
-        min_one_batch: true,
+        first_batch_max: usize::MAX,
         end: Offset(i64::MAX),
     };
     for from in [mark.offset, mark.offset.plus(1), Offset(1_000_000)] {
@@ -289,7 +289,7 @@ fn a_batch_with_a_wrong_checksum_is_never_served() {
             let log = open_again(2, &report).await;
             let limit = ReadLimit {
                 max_bytes: MIB,
-                min_one_batch: true,
+                first_batch_max: usize::MAX,
                 end: log.log_end_offset(),
             };
             let mut from = Offset(0);

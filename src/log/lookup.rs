@@ -36,7 +36,7 @@ impl Log {
         while from < end.min(self.log_end_offset()) {
             let limit = ReadLimit {
                 max_bytes: SEARCH_BYTES,
-                min_one_batch: true,
+                first_batch_max: usize::MAX,
                 end,
             };
             let read = self.read(from, limit).await?;

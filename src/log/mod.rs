@@ -58,7 +58,7 @@ mod log_test;
 mod small_memory_test;
 
 pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
-pub use config::{ReadLimit, ReadResult, TimestampedOffset};
+pub use config::{BufferBytes, ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};
 pub use partition_log::{Log, LogEvent};
 pub use recovery::{RecoveryOptions, RecoveryReport, recover, seal_directory};

@@ -168,9 +168,11 @@ impl Log {
         }
         let header = parse(segment, &window)?;
         let length = header.total_bytes();
-        let is_allowed = length <= limit.max_bytes || limit.min_one_batch;
-        if header.last_offset() >= limit.end || !is_allowed {
+        if header.last_offset() >= limit.end {
             return Ok(Some(ReadResult::default()));
+        }
+        if length > limit.max_bytes.max(limit.first_batch_max) {
+            return Ok(Some(ReadResult::too_large(length)));
         }
         let want_here = length.max(limit.max_bytes.min(READ_BYTES_MAX));
         let in_file = usize::try_from(end - window.position).unwrap_or(usize::MAX);
@@ -181,9 +183,15 @@ impl Log {
             let (path, position) = (segment.path(), window.position);
             LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
         })?;
+        let mut slice = window.bytes.slice(..bytes);
+        if bytes < window.bytes.len() / 2 {
+            // What is answered is charged by its size, not by the buffer that it would keep.
+            slice = Bytes::copy_from_slice(&slice);
+        }
         Ok(Some(ReadResult {
-            slices: vec![window.bytes.slice(..bytes)],
+            slices: vec![slice],
             bytes,
+            needed: 0,
         }))
     }
 

@@ -175,6 +175,8 @@ impl Log {
         self.settle_written(segment);
         self.store_derived_in_time(segment, &snapshot).await?;
         segment.is_finished.set(true);
+        // It is in its files now, and read from there at need.
+        segment.index.borrow_mut().take();
         segment.close_files();
         segment.waiters.wake_all();
         self.advance_recovery_point();

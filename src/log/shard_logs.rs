@@ -17,6 +17,7 @@ use super::open::load;
 use super::partition_log::{Log, LogEvent, LogParts, LogStatus};
 use super::segment::{segment_path, step_max_for};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
+use crate::base::limits::write_buffer_bytes;
 use crate::io::{self, File, OpenOptions};
 use crate::metrics::ShardMetrics;
 
@@ -35,6 +36,14 @@ pub struct ShardLogsOptions {
     pub cache_bytes: usize,
     /// For log ids and jitter; from the system's entropy.
     pub random_seed: u64,
+}
+
+impl ShardLogsOptions {
+    /// For the buffers of all writes in flight, beside the cache whose bytes they copy.
+    #[must_use]
+    pub fn write_buffer_bytes(&self) -> usize {
+        write_buffer_bytes(self.cache_bytes)
+    }
 }
 
 /// Where a cleanly closed log ends; what the checkpoint files of the directory are made from.

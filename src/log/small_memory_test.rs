@@ -40,7 +40,7 @@ async fn lag(log: Rc<Log>, is_done: Rc<Cell<bool>>) {
     while !is_done.get() {
         let limit = ReadLimit {
             max_bytes: 20_000,
-            min_one_batch: true,
+            first_batch_max: usize::MAX,
             end: log.durable_end(),
         };
         let read = log.read(from, limit).await.unwrap();

@@ -113,8 +113,14 @@ impl Tail {
         let mut result = ReadResult::default();
         for entry in self.entries.range(first..) {
             let fits = result.bytes + entry.bytes.len() <= limit.max_bytes;
-            let is_forced = result.bytes == 0 && limit.min_one_batch;
-            if entry.last_offset >= limit.end || !(fits || is_forced) {
+            let is_forced = result.bytes == 0 && entry.bytes.len() <= limit.first_batch_max;
+            if entry.last_offset >= limit.end {
+                break;
+            }
+            if !(fits || is_forced) {
+                if result.bytes == 0 {
+                    result.needed = entry.bytes.len();
+                }
                 break;
             }
             result.bytes += entry.bytes.len();

@@ -8,14 +8,12 @@ use std::rc::Rc;
 use super::journal::Result;
 use super::partition_log::Log;
 use super::segment::{Segment, floor_to_block};
-use crate::base::limits::{MIB, WRITE_BACK_BYTES};
+use crate::base::limits::WRITE_BACK_BYTES;
 use crate::io::{self, Durability, TaskClass};
 use crate::metrics::{Counter, Stage};
 
 /// Logs written back at the same time.
-const WRITERS_MAX: usize = 4;
-/// Largest single write.
-const WRITE_BYTES_MAX: u64 = MIB as u64;
+pub(crate) const WRITERS_MAX: usize = 4;
 
 /// Which logs are to be written back.
 #[derive(Default)]
@@ -96,7 +94,7 @@ impl Log {
             if from >= target {
                 return Ok(());
             }
-            let to = target.min(from + WRITE_BYTES_MAX);
+            let to = target.min(from + self.shard.write_bytes_max as u64);
             let issued_from = segment.issue(to);
             debug_assert_eq!(issued_from, from);
             let mut buffer = self.shard.take_buffer((to - from) as usize);

@@ -15,7 +15,7 @@ use crate::base::ids::{LeaderEpoch, Offset};
 use crate::base::time::MonotonicNs;
 use crate::io;
 use crate::io::reply::ReplySender;
-use crate::log::{AppendContext, AppendError, AppendOrigin, Appended, Log};
+use crate::log::{AppendContext, AppendError, AppendOrigin, Appended, BufferBytes, Log};
 use crate::metrics::{Counter, ShardMetrics, Visit};
 
 /// When an append is answered (`acks`).
@@ -146,8 +146,8 @@ impl AppendAnswer {
 pub struct QueuedAppend {
     /// The batch, to be stamped in place.
     pub batch: BytesMut,
-    /// Size of the buffer that it keeps alive.
-    pub buffer_bytes: usize,
+    /// What it keeps alive.
+    pub buffer_bytes: BufferBytes,
     /// When it is answered.
     pub required_acks: RequiredAcks,
     /// Until when it may wait for room.
@@ -254,7 +254,7 @@ impl Partition {
 
     async fn append_records_to_leader(
         &self,
-        (batch, buffer_bytes): (BytesMut, usize),
+        (batch, buffer_bytes): (BytesMut, BufferBytes),
         required_acks: RequiredAcks,
         deadline: MonotonicNs,
     ) -> AppendOutcome {

@@ -44,8 +44,8 @@ pub struct ReadBounds {
     pub isolation: Isolation,
     /// Most bytes.
     pub max_bytes: usize,
-    /// Whether one batch is given even above that (KIP-74).
-    pub min_one_batch: bool,
+    /// Up to what size the first batch is given even above that (KIP-74).
+    pub first_batch_max: usize,
 }
 
 /// What one partition answers to a fetch.
@@ -57,6 +57,8 @@ pub struct PartitionRead {
     pub records: Result<Vec<Bytes>, PartitionError>,
     /// Bytes of the batches.
     pub bytes: usize,
+    /// Size of the first batch where it was too large for the bounds.
+    pub needed: usize,
     /// HW, -1 with an error.
     pub high_watermark: Offset,
     /// LSO, -1 with an error.
@@ -77,6 +79,7 @@ impl PartitionRead {
             place,
             records: Err(error),
             bytes: 0,
+            needed: 0,
             high_watermark: Offset(-1),
             last_stable_offset: Offset(-1),
             log_start_offset: Offset(-1),
@@ -138,6 +141,7 @@ impl Partition {
             place: spec.place,
             records: Ok(Vec::new()),
             bytes: 0,
+            needed: 0,
             high_watermark: self.high_watermark(),
             last_stable_offset: self.last_stable_offset(),
             log_start_offset: self.log.log_start_offset(),
@@ -152,12 +156,13 @@ impl Partition {
         if spec.fetch_offset < start || spec.fetch_offset > end {
             return Err(PartitionError::OffsetOutOfRange);
         }
-        if spec.fetch_offset >= visible_end {
+        let has_room = bounds.max_bytes > 0 || bounds.first_batch_max > 0;
+        if spec.fetch_offset >= visible_end || !has_room {
             return Ok(read);
         }
         let limit = ReadLimit {
             max_bytes: bounds.max_bytes.min(spec.max_bytes),
-            min_one_batch: bounds.min_one_batch,
+            first_batch_max: bounds.first_batch_max,
             end: visible_end,
         };
         let result = self.log.read(spec.fetch_offset, limit).await;
@@ -166,6 +171,7 @@ impl Partition {
             other => other.into(),
         })?;
         read.bytes = result.bytes;
+        read.needed = result.needed;
         read.records = Ok(result.slices);
         Ok(read)
     }

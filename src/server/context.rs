@@ -1,6 +1,6 @@
 //! What a request's handler may look at and ask.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -31,6 +31,7 @@ pub struct RequestContext {
     listener: Rc<ListenerInfo>,
     peer: SocketAddr,
     fetches: RefCell<Vec<Weak<FetchSignal>>>,
+    abandoned_bytes: Cell<usize>,
 }
 
 impl RequestContext {
@@ -42,7 +43,19 @@ impl RequestContext {
             listener,
             peer,
             fetches: RefCell::default(),
+            abandoned_bytes: Cell::new(0),
         }
+    }
+
+    /// Memory that the log keeps alive for this connection was left with so much unused.
+    pub fn note_abandoned(&self, bytes: usize) {
+        self.abandoned_bytes.set(self.abandoned_bytes.get() + bytes);
+    }
+
+    /// What was left unused since this was last asked.
+    #[must_use]
+    pub fn take_abandoned(&self) -> usize {
+        self.abandoned_bytes.take()
     }
 
     /// What the server keeps on this shard.

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::{Connection, ReapRules, STALLED_SEND_MAX_SHORT};
+use super::connection::{Connection, ConnectionMemory, ReapRules, STALLED_SEND_MAX_SHORT};
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
+use super::serve::connection_limits::AddressCounts;
 use super::serve::listening::Listening;
 use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
@@ -36,6 +37,8 @@ pub struct Node {
     sessions: RefCell<FetchSessions>,
     connections: Connections,
     metrics: Rc<ShardMetrics>,
+    connection_memory: Rc<ConnectionMemory>,
+    address_counts: AddressCounts,
     log_limit: LogLimit,
     slow_requests: SlowRequests,
     stopping: Cell<bool>,
@@ -54,6 +57,8 @@ pub struct NodeOptions {
     pub control: ControlHandle,
     /// Where latencies go.
     pub metrics: Rc<ShardMetrics>,
+    /// Memory for connections.
+    pub connections_bytes: usize,
     /// Fetch sessions that this shard may keep.
     pub fetch_sessions_max: usize,
     /// For session ids.
@@ -74,6 +79,8 @@ impl Node {
             sessions: RefCell::new(sessions),
             connections: Connections::default(),
             metrics: options.metrics,
+            connection_memory: ConnectionMemory::new(options.connections_bytes),
+            address_counts: AddressCounts::default(),
             log_limit: LogLimit::new(io::now()),
             slow_requests: SlowRequests::new(slower_than, io::now()),
             stopping: Cell::new(false),
@@ -125,6 +132,18 @@ impl Node {
     #[must_use]
     pub fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    /// The memory of the shard's connections.
+    #[must_use]
+    pub fn connection_memory(&self) -> &Rc<ConnectionMemory> {
+        &self.connection_memory
+    }
+
+    /// Connections of all shards by address, on the shard that keeps them.
+    #[must_use]
+    pub fn address_counts(&self) -> &AddressCounts {
+        &self.address_counts
     }
 
     /// Where latencies and counts go.

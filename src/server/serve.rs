@@ -7,6 +7,7 @@
 
 mod control;
 mod hosting;
+pub mod connection_limits;
 pub mod listening;
 mod log_settings;
 mod publisher;

@@ -10,7 +10,7 @@ use crate::base::few::Few;
 use crate::base::ids::{LeaderEpoch, Offset, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::io::reply::ReplySender;
-use crate::log::TimestampedOffset;
+use crate::log::{BufferBytes, TimestampedOffset};
 use crate::metrics::Visit;
 use crate::partition::{
     AppendReply, Isolation, OffsetQuery, ParkedFetch, PartitionError, PartitionRead, ReadSpec,
@@ -45,8 +45,8 @@ pub struct AppendEntry {
     pub partition: TopicPartition,
     /// The batch, to be stamped in place.
     pub batch: BytesMut,
-    /// Size of the buffer that it keeps alive.
-    pub buffer_bytes: usize,
+    /// What it keeps alive.
+    pub buffer_bytes: BufferBytes,
 }
 
 /// The batches of one produce request that one shard owns.
@@ -75,8 +75,8 @@ pub struct ReadMessage {
     pub isolation: Isolation,
     /// Most bytes of all of them.
     pub max_bytes: usize,
-    /// Whether the first batch is given even above that.
-    pub min_one_batch: bool,
+    /// Up to what size the first batch is given even above that.
+    pub first_batch_max: usize,
     /// Park on every partition when fewer bytes than this were found and nothing is urgent.
     pub park_below: usize,
     /// Who is to be woken.

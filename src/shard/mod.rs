@@ -20,7 +20,7 @@ mod reading;
 mod router;
 
 pub use self::core::{Shard, ShardOptions};
-pub use budget::{Budget, KEPT_SHARE_IDLE_MAX};
+pub use budget::{ANSWER_BYTES_MIN, Budget, KEPT_SHARE_IDLE_MAX};
 pub use credit::{Credit, SharedBudget};
 pub use message::{
     AppendEntry, AppendMessage, EpochEnd, EpochEndsMessage, OffsetsMessage, ParkedAt, ReadMessage,

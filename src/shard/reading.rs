@@ -20,22 +20,28 @@ impl Shard {
             self.metrics().record_stage(Stage::Hop, visit.hop());
         }
         let mut answers: Vec<PartitionRead> = Vec::with_capacity(message.specs.len());
-        let (mut found, mut urgent) = (0, false);
+        let (mut found, mut needed, mut urgent) = (0, 0, false);
         for spec in &message.specs {
             let bounds = ReadBounds {
                 isolation: message.isolation,
                 max_bytes: message.max_bytes.saturating_sub(found),
-                min_one_batch: found == 0 && message.min_one_batch,
+                first_batch_max: if found == 0 {
+                    message.first_batch_max
+                } else {
+                    0
+                },
             };
             let answer = match self.partition(spec.partition) {
                 Some(partition) => partition.read(spec, bounds).await,
                 None => PartitionRead::failed(spec.place, PartitionError::Unknown),
             };
             found += answer.bytes;
+            needed = needed.max(answer.needed);
             urgent |= answer.is_urgent();
             answers.push(answer);
         }
-        if found < message.park_below && !urgent {
+        // What waits for memory alone is read again as soon as that is there.
+        if found < message.park_below && !urgent && needed == 0 {
             self.park(&message, &mut answers);
         }
         message.reply.send((answers, visit));

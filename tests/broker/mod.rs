@@ -162,6 +162,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
             memory_bytes: 1024 * MIB as u64,
             cache_bytes: 256 * MIB as u64,
             requests_bytes: options.requests_bytes,
+            connections_bytes: 64 * MIB as u64,
             journal_bytes: 64 * MIB as u64,
             disk_reserve_bytes: 0,
         },

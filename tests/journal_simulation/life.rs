@@ -232,7 +232,7 @@ pub async fn read_all(log: &Rc<Log>) -> Result<(Vec<u8>, i64), String> {
     while next < end {
         let limit = ReadLimit {
             max_bytes: 1 << 20,
-            min_one_batch: true,
+            first_batch_max: usize::MAX,
             end,
         };
         let read = log.read(next, limit).await;

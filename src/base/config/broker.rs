@@ -40,6 +40,8 @@ pub struct BrokerConfig {
     pub socket_listen_backlog: i32,
     /// `max.connections`
     pub connections_max: usize,
+    /// `max.connection.creation.rate`
+    pub connection_creation_rate_max: usize,
     /// `max.connections.per.ip`
     pub connections_per_ip_max: usize,
     /// `max.connections.per.ip.overrides`: address or host, and its limit.
@@ -119,6 +121,7 @@ impl BrokerConfig {
             socket_receive_buffer_bytes: values.optional_size("socket.receive.buffer.bytes"),
             socket_listen_backlog: values.long("socket.listen.backlog.size") as i32,
             connections_max: values.size("max.connections"),
+            connection_creation_rate_max: values.size("max.connection.creation.rate"),
             connections_per_ip_max: values.size("max.connections.per.ip"),
             connections_per_ip_overrides: per_ip(&values.text("max.connections.per.ip.overrides")),
             connections_idle_ms_max: values.long("connections.max.idle.ms"),

@@ -17,14 +17,31 @@ pub struct Machine {
 pub struct Budgets {
     /// Cap of the process.
     pub memory_bytes: u64,
-    /// Tail caches, what they pin for write-back included.
+    /// Tail caches, what they pin for write-back and the logs' indexes included.
     pub cache_bytes: u64,
     /// Bodies of requests and answers in flight.
     pub requests_bytes: u64,
+    /// Connections, with what each holds while nothing is asked, and fetch sessions.
+    pub connections_bytes: u64,
     /// Live journal bytes.
     pub journal_bytes: u64,
     /// Disk space that appends leave free.
     pub disk_reserve_bytes: u64,
+}
+
+/// Why a cap cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "coreline.memory={given} is too little for {shards} shards: set at least {least}, or fewer \
+     coreline.cores"
+)]
+pub struct TooLittleMemory {
+    /// What was set.
+    pub given: u64,
+    /// How many shards share it.
+    pub shards: usize,
+    /// The least that works.
+    pub least: u64,
 }
 
 /// Largest journal that is chosen without a setting.
@@ -34,74 +51,158 @@ const DISK_RESERVE_BYTES_DEFAULT: u64 = 256 * MIB as u64;
 /// Smallest cap that is chosen without a setting.
 const MEMORY_BYTES_MIN: u64 = 64 * MIB as u64;
 
+/// What the process takes whatever it does: its code, the control thread, metadata.
+const PROCESS_BYTES: u64 = 20 * MIB as u64;
+/// What each shard takes whatever it does: stack, rings, histograms.
+const SHARD_BYTES: u64 = 4 * MIB as u64;
+/// Least that a shard can work with.
+const SHARD_BYTES_MIN: u64 = 16 * MIB as u64;
+/// The part of what is left that no budget gets: what the allocator cannot use.
+const SLACK_DIVISOR: u64 = 8;
+
 impl Budgets {
-    /// The settings, and for what is not set a share of the machine. What is given for cache and
-    /// requests together never exceeds the cap: the greater of the two gives way.
+    /// What no budget holds, with `shards` shards.
     #[must_use]
-    pub fn divide(config: &BrokerConfig, machine: Machine) -> Self {
-        let memory_bytes = config
-            .memory_bytes
-            .unwrap_or_else(|| (machine.memory_bytes / 2).max(MEMORY_BYTES_MIN));
-        let mut cache_bytes = config.cache_bytes.unwrap_or(memory_bytes / 2);
-        let mut requests_bytes = config.requests_bytes.unwrap_or(memory_bytes / 4);
-        requests_bytes = requests_bytes.min(memory_bytes / 2);
-        cache_bytes = cache_bytes.min(memory_bytes - requests_bytes);
-        Self {
+    pub fn fixed_bytes(shards: usize) -> u64 {
+        PROCESS_BYTES + SHARD_BYTES * shards as u64
+    }
+
+    /// The least `coreline.memory` for `shards` shards.
+    #[must_use]
+    pub fn memory_bytes_min(shards: usize) -> u64 {
+        Self::fixed_bytes(shards) + (SHARD_BYTES_MIN - SHARD_BYTES) * shards as u64
+    }
+
+    /// The settings, and for what is not set a share of what `shards` shards leave of the cap. All
+    /// parts together with what is fixed never exceed it: what is given beyond that gives way.
+    ///
+    /// # Errors
+    /// [`TooLittleMemory`] when the cap is below [`Self::memory_bytes_min`].
+    pub fn divide(
+        config: &BrokerConfig,
+        machine: Machine,
+        shards: usize,
+    ) -> Result<Self, TooLittleMemory> {
+        let least = Self::memory_bytes_min(shards);
+        let chosen = (machine.memory_bytes / 2).max(MEMORY_BYTES_MIN).max(least);
+        let memory_bytes = config.memory_bytes.unwrap_or(chosen);
+        if memory_bytes < least {
+            return Err(TooLittleMemory {
+                given: memory_bytes,
+                shards,
+                least,
+            });
+        }
+        let left = memory_bytes - Self::fixed_bytes(shards);
+        let left = left - left / SLACK_DIVISOR;
+        let connections_bytes = left / 8;
+        let left = left - connections_bytes;
+        let requests_bytes = config.requests_bytes.unwrap_or(left / 7 * 2);
+        let requests_bytes = requests_bytes.min(left / 2);
+        let left = left - requests_bytes;
+        // With its write buffers, at most a quarter of it.
+        let cache_bytes_max = left / 5 * 4;
+        let cache_bytes = config.cache_bytes.unwrap_or(cache_bytes_max);
+        Ok(Self {
             memory_bytes,
-            cache_bytes,
+            cache_bytes: cache_bytes.min(cache_bytes_max),
             requests_bytes,
+            connections_bytes,
             journal_bytes: config
                 .journal_bytes
                 .unwrap_or_else(|| JOURNAL_BYTES_DEFAULT.min(machine.disk_bytes / 16)),
             disk_reserve_bytes: config
                 .disk_reserve_bytes
                 .unwrap_or_else(|| DISK_RESERVE_BYTES_DEFAULT.min(machine.disk_bytes / 50)),
-        }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::limits::write_buffer_bytes;
 
     const GIB: u64 = 1 << 30;
+    const MIB: u64 = super::MIB as u64;
 
-    #[test]
-    fn shares_follow_the_machine() {
-        let machine = Machine {
-            memory_bytes: 24 * GIB,
-            disk_bytes: 100 * GIB,
-        };
-        let budgets = Budgets::divide(&BrokerConfig::default(), machine);
-        assert_eq!(budgets.memory_bytes, 12 * GIB);
-        assert_eq!(budgets.cache_bytes, 6 * GIB);
-        assert_eq!(budgets.requests_bytes, 3 * GIB);
-        assert_eq!(budgets.journal_bytes, GIB);
-        assert_eq!(budgets.disk_reserve_bytes, 256 * MIB as u64);
-        let small = Machine {
-            memory_bytes: GIB / 16,
-            disk_bytes: GIB,
-        };
-        let budgets = Budgets::divide(&BrokerConfig::default(), small);
-        assert_eq!(budgets.memory_bytes, MEMORY_BYTES_MIN);
-        assert_eq!(budgets.journal_bytes, GIB / 16);
-        assert_eq!(budgets.disk_reserve_bytes, GIB / 50);
-    }
-
-    #[test]
-    fn the_parts_never_exceed_the_cap() {
+    fn divide(memory_bytes: u64, shards: usize) -> Result<Budgets, TooLittleMemory> {
         let config = BrokerConfig {
-            memory_bytes: Some(GIB),
-            cache_bytes: Some(4 * GIB),
-            requests_bytes: Some(4 * GIB),
+            memory_bytes: Some(memory_bytes),
             ..BrokerConfig::default()
         };
         let machine = Machine {
             memory_bytes: GIB,
+            disk_bytes: 100 * GIB,
+        };
+        Budgets::divide(&config, machine, shards)
+    }
+
+    #[test]
+    fn shares_follow_the_machine() -> Result<(), TooLittleMemory> {
+        let machine = Machine {
+            memory_bytes: 24 * GIB,
+            disk_bytes: 100 * GIB,
+        };
+        let budgets = Budgets::divide(&BrokerConfig::default(), machine, 2)?;
+        assert_eq!(budgets.memory_bytes, 12 * GIB);
+        assert!(budgets.cache_bytes > 5 * GIB && budgets.requests_bytes > 2 * GIB);
+        assert_eq!(budgets.journal_bytes, GIB);
+        assert_eq!(budgets.disk_reserve_bytes, 256 * MIB);
+        let small = Machine {
+            memory_bytes: GIB / 16,
             disk_bytes: GIB,
         };
-        let budgets = Budgets::divide(&config, machine);
-        assert!(budgets.cache_bytes + budgets.requests_bytes <= budgets.memory_bytes);
-        assert!(budgets.cache_bytes > 0 && budgets.requests_bytes > 0);
+        let budgets = Budgets::divide(&BrokerConfig::default(), small, 1)?;
+        assert_eq!(budgets.memory_bytes, MEMORY_BYTES_MIN);
+        assert_eq!(budgets.journal_bytes, GIB / 16);
+        assert_eq!(budgets.disk_reserve_bytes, GIB / 50);
+        Ok(())
+    }
+
+    #[test]
+    fn the_parts_and_what_is_fixed_never_exceed_the_cap() -> Result<(), TooLittleMemory> {
+        for shards in [1, 2, 4, 16, 64] {
+            for memory in [64 * MIB, 96 * MIB, 256 * MIB, GIB, 64 * GIB] {
+                for (cache, requests) in [(None, None), (Some(GIB), Some(1)), (None, Some(GIB))] {
+                    let config = BrokerConfig {
+                        memory_bytes: Some(memory),
+                        cache_bytes: cache,
+                        requests_bytes: requests,
+                        ..BrokerConfig::default()
+                    };
+                    let machine = Machine {
+                        memory_bytes: GIB,
+                        disk_bytes: GIB,
+                    };
+                    if memory < Budgets::memory_bytes_min(shards) {
+                        assert!(Budgets::divide(&config, machine, shards).is_err());
+                        continue;
+                    }
+                    let budgets = Budgets::divide(&config, machine, shards)?;
+                    let per_shard = usize::try_from(budgets.cache_bytes).unwrap_or(0) / shards;
+                    let writes = (shards * write_buffer_bytes(per_shard)) as u64;
+                    let parts = budgets.cache_bytes
+                        + writes
+                        + budgets.requests_bytes
+                        + budgets.connections_bytes;
+                    let fixed = Budgets::fixed_bytes(shards);
+                    assert!(parts + fixed <= memory, "{memory} {shards} {budgets:?}");
+                    assert!(budgets.cache_bytes > 0 && budgets.requests_bytes > 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_least_memory_is_enough_and_a_byte_less_is_refused() {
+        for shards in [1, 2, 8] {
+            let least = Budgets::memory_bytes_min(shards);
+            assert!(divide(least, shards).is_ok());
+            let refused = divide(least - 1, shards);
+            assert_eq!(refused.map_err(|refused| refused.least), Err(least));
+        }
+        assert!(Budgets::memory_bytes_min(2) <= 64 * MIB);
     }
 }

@@ -22,7 +22,7 @@ mod topic;
 mod topic_checks;
 
 pub use self::broker::BrokerConfig;
-pub use self::budget::{Budgets, Machine};
+pub use self::budget::{Budgets, Machine, TooLittleMemory};
 pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};

@@ -9,7 +9,7 @@ use super::queue::{Done, Entry, Signal};
 use super::record::{RECORD_HEADER_BYTES, RecordHeader, RecordKind};
 use super::sizes::RingSizes;
 use crate::base::ids::{Offset, ShardId, Uuid};
-use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX};
+use crate::base::limits::BLOCK_BYTES;
 use crate::io::AlignedBuffer;
 use crate::log::partition_log::Log;
 
@@ -35,6 +35,8 @@ pub(super) struct DirectRun {
     pub(super) segment_base: Offset,
     /// Whole blocks of the segment up to here are to be written.
     pub(super) end_position: u64,
+    /// Of its batches.
+    pub(super) bytes: usize,
     pub(super) first_ticket: u64,
     pub(super) last_ticket: u64,
 }
@@ -57,6 +59,7 @@ pub(super) struct CyclePlan {
     pub(super) directs: Vec<DirectRun>,
     pieces: Vec<Bytes>,
     payload_bytes: usize,
+    direct_bytes: usize,
     /// Reservations that the planned entries held.
     pub(super) reserved: u64,
 }
@@ -67,6 +70,8 @@ pub(super) struct PlanLimits {
     pub(super) cycle_bytes: usize,
     pub(super) sizes: RingSizes,
     pub(super) direct_slots: usize,
+    /// Bytes of direct writes from which on no other begins.
+    pub(super) direct_bytes: usize,
 }
 
 impl CyclePlan {
@@ -84,11 +89,12 @@ impl CyclePlan {
         loop {
             let (run_bytes, run_count) = log.journal_queue().leading_run();
             if run_bytes >= limits.sizes.direct_bytes {
-                if self.directs.len() < limits.direct_slots {
+                let has_slot = self.directs.len() < limits.direct_slots;
+                if has_slot && self.direct_bytes < limits.direct_bytes {
                     if !self.fits(BLOCK_BYTES, limits) {
                         return Taken::Full;
                     }
-                    self.take_direct(log, run_count);
+                    self.take_direct(log, run_count, limits.sizes.run_bytes_max);
                     continue;
                 }
                 if self.must_go_direct(log, limits) {
@@ -179,14 +185,14 @@ impl CyclePlan {
 
     /// Turns the leading batches of a queue into one EXTENT: their whole blocks go to the segment,
     /// the rest stands in the record.
-    fn take_direct(&mut self, log: &Rc<Log>, run_count: usize) {
+    fn take_direct(&mut self, log: &Rc<Log>, run_count: usize, run_bytes_max: usize) {
         let queue = log.journal_queue();
         let mut run: Vec<Entry> = Vec::with_capacity(run_count);
         let mut bytes = 0;
         for _ in 0..run_count {
             // One buffer of a bounded size takes the run; a batch larger than that goes alone.
             let next = queue.front_bytes().unwrap_or_default();
-            if !run.is_empty() && bytes + next > CYCLE_BYTES_MAX {
+            if !run.is_empty() && bytes + next > run_bytes_max {
                 break;
             }
             bytes += next;
@@ -213,6 +219,7 @@ impl CyclePlan {
             .fold(0, |sum, entry| append_prefix(sum, &entry.inline));
         self.reserved += run.iter().map(|entry| entry.reserved).sum::<u64>();
         self.payload_bytes += tail.len();
+        self.direct_bytes += bytes;
         let completion = Completion::Tickets(*first_ticket, *last_ticket);
         self.records.push(PlannedRecord {
             log: Rc::clone(log),
@@ -223,6 +230,7 @@ impl CyclePlan {
             log: Rc::clone(log),
             segment_base: header.segment_base,
             end_position,
+            bytes,
             first_ticket: *first_ticket,
             last_ticket: *last_ticket,
         });

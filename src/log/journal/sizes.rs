@@ -1,11 +1,17 @@
 //! How large a shard's ring and its shares are (JOURNAL §3). Pure arithmetic.
 
-use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX, DIRECT_BYTES, JOURNAL_BYTES_MIN, MIB};
+use crate::base::limits::{
+    BLOCK_BYTES, CYCLE_BYTES_MAX, DIRECT_BYTES, JOURNAL_BYTES_MIN, KIB, MIB,
+};
 
 /// A new ring has at most this much; it grows in the background.
 const RING_BYTES_AT_START: u64 = 64 * MIB as u64;
 /// Files that a ring has at least.
 pub(crate) const RING_FILES_MIN: usize = 4;
+/// Cycles of one journal that may be under way.
+pub(crate) const CYCLES_IN_FLIGHT_MAX: usize = 4;
+/// No cycle is made smaller than this for the sake of memory.
+const CYCLE_BYTES_LEAST: usize = 128 * KIB;
 /// The ring takes at most this part of the disk.
 const DISK_DIVISOR: u64 = 16;
 
@@ -24,6 +30,10 @@ pub struct RingSizes {
     pub control_bytes: u64,
     /// What the release of one file may copy forward.
     pub copy_bytes: u64,
+    /// Appends that one direct write takes; one that is larger goes alone.
+    pub run_bytes_max: usize,
+    /// Bytes of direct writes in flight from which on no other begins.
+    pub direct_in_flight_max: usize,
 }
 
 /// Why a disk or setting is too small for a ring.
@@ -70,7 +80,23 @@ impl RingSizes {
             direct_bytes: cycle_bytes_max.min(DIRECT_BYTES),
             control_bytes: start / 16,
             copy_bytes: file_bytes / 4,
+            run_bytes_max: CYCLE_BYTES_MAX,
+            direct_in_flight_max: usize::MAX,
         }
+    }
+
+    /// Keeps the buffers of all writes in flight within `bytes`: half of it for cycles, a quarter
+    /// for direct writes, a quarter for write-back.
+    #[must_use]
+    pub fn within_buffers(mut self, bytes: usize) -> Self {
+        let cycle_bytes_max = bytes / 2 / CYCLES_IN_FLIGHT_MAX / BLOCK_BYTES * BLOCK_BYTES;
+        self.cycle_bytes_max = self
+            .cycle_bytes_max
+            .min(cycle_bytes_max.max(CYCLE_BYTES_LEAST));
+        self.direct_bytes = self.cycle_bytes_max.min(self.direct_bytes);
+        self.run_bytes_max = self.run_bytes_max.min(bytes / 8).max(self.direct_bytes);
+        self.direct_in_flight_max = bytes / 4;
+        self
     }
 
     /// What a file surely holds: a cycle that no longer fits leaves its end unused.
@@ -83,7 +109,20 @@ impl RingSizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::limits::KIB;
+
+    #[test]
+    fn writes_in_flight_stay_within_their_buffers() {
+        for mib in [2, 3, 8, 32, 64] {
+            let bytes = mib * MIB;
+            let sizes = RingSizes::for_ring(1024 * MIB as u64).within_buffers(bytes);
+            let cycles = sizes.cycle_bytes_max * CYCLES_IN_FLIGHT_MAX;
+            // The last direct write begins just below the limit.
+            let directs = sizes.direct_in_flight_max + sizes.run_bytes_max;
+            assert!(cycles <= bytes / 2, "{mib} MiB");
+            assert!(directs <= bytes / 8 * 3, "{mib} MiB: {sizes:?}");
+            assert!(sizes.direct_bytes <= sizes.cycle_bytes_max);
+        }
+    }
 
     #[test]
     fn two_mib_is_enough_and_a_byte_less_is_not() {

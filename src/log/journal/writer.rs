@@ -9,7 +9,7 @@ use super::plan::{ChainIdentity, CyclePlan, DirectRun, PlanLimits};
 use super::queue::Entry;
 use super::record::RecordKind;
 use super::ring::RingFile;
-use super::sizes::RingSizes;
+use super::sizes::{CYCLES_IN_FLIGHT_MAX, RingSizes};
 use super::state::{
     InFlight, LiveFile, State, WriteMode, complete, extent_claim, is_note, take_in_turn,
 };
@@ -23,8 +23,6 @@ use crate::log::seeded::{SeededBug, is_seeded};
 use crate::log::wait::Waiters;
 use crate::metrics::{Counter, ShardMetrics};
 
-/// Cycles of one journal that may be under way.
-const CYCLES_IN_FLIGHT_MAX: usize = 4;
 /// A second cycle starts beside the first once this much has gathered.
 const OVERLAP_BYTES: usize = 128 * KIB;
 /// How long a shard is idle before its last cycle gets one that vouches for it.
@@ -49,7 +47,8 @@ impl JournalOptions {
         Self {
             directory: options.directory.clone(),
             identity: ChainIdentity { incarnation, shard },
-            sizes: RingSizes::for_ring(options.journal_bytes),
+            sizes: RingSizes::for_ring(options.journal_bytes)
+                .within_buffers(options.write_buffer_bytes()),
             health,
             metrics: Rc::default(),
         }
@@ -67,6 +66,7 @@ pub(crate) struct Journal {
     /// Woken when ring room may have come; admission waits there.
     pub(crate) room: Rc<Waiters>,
     directs_in_flight: Cell<usize>,
+    direct_bytes_in_flight: Cell<usize>,
     is_closed: Cell<bool>,
     cycles: Cell<u64>,
 }
@@ -83,6 +83,7 @@ impl Journal {
             progress: health.waiters(),
             room: health.waiters(),
             directs_in_flight: Cell::new(0),
+            direct_bytes_in_flight: Cell::new(0),
             is_closed: Cell::new(false),
             cycles: Cell::new(0),
             options,
@@ -240,6 +241,7 @@ impl Journal {
             cycle_bytes: room.min(self.options.sizes.cycle_bytes_max),
             sizes: self.options.sizes,
             direct_slots: DIRECT_WRITES_MAX - self.directs_in_flight.get(),
+            direct_bytes: self.direct_bytes_left(),
         };
         let mut plan = CyclePlan::default();
         let is_full = take_in_turn(&mut state, &mut plan, &limits);
@@ -284,17 +286,24 @@ impl Journal {
         true
     }
 
+    fn direct_bytes_left(&self) -> usize {
+        let most = self.options.sizes.direct_in_flight_max;
+        most.saturating_sub(self.direct_bytes_in_flight.get())
+    }
+
     fn start_direct(self: &Rc<Self>, run: DirectRun) {
         run.log.begin_direct(run.first_ticket, run.last_ticket);
+        let bytes = &self.direct_bytes_in_flight;
+        bytes.set(bytes.get() + run.bytes);
         let journal = Rc::clone(self);
         io::spawn(TaskClass::Produce, async move {
             let tickets = (run.first_ticket, run.last_ticket);
             run.log
                 .write_direct(run.segment_base, run.end_position, tickets)
                 .await;
-            journal
-                .directs_in_flight
-                .set(journal.directs_in_flight.get() - 1);
+            let (count, bytes) = (&journal.directs_in_flight, &journal.direct_bytes_in_flight);
+            count.set(count.get() - 1);
+            bytes.set(bytes.get() - run.bytes);
             journal.kick();
         });
     }

@@ -27,6 +27,7 @@ use crate::base::time::MonotonicNs;
 use crate::cluster::image::{Image, TopicImage};
 use crate::io;
 use crate::io::reply::reply_slot;
+use crate::log::BufferBytes;
 use crate::metrics::Visit;
 use crate::partition::RequiredAcks;
 use crate::server::connection::{CloseReason, Progress};
@@ -141,8 +142,12 @@ impl Sorter<'_> {
             for entry in outgoing.entries.as_mut_slice() {
                 let part = entry.batch.len() as u128 * frame_bytes as u128;
                 let part = part / self.batch_bytes.max(1) as u128;
-                entry.buffer_bytes = usize::try_from(part).unwrap_or(frame_bytes);
+                entry.buffer_bytes.part = usize::try_from(part).unwrap_or(frame_bytes);
             }
+        }
+        let first = self.outgoing.as_mut_slice().first_mut();
+        if let Some(entry) = first.and_then(|first| first.entries.as_mut_slice().first_mut()) {
+            entry.buffer_bytes.abandoned = self.context.take_abandoned();
         }
     }
 
@@ -217,7 +222,7 @@ impl Sorter<'_> {
         self.batch_bytes += batch.len();
         let entry = AppendEntry {
             partition,
-            buffer_bytes: batch.len(),
+            buffer_bytes: BufferBytes::default(),
             batch,
         };
         let mut known = self.outgoing.as_mut_slice().iter_mut();

@@ -14,13 +14,15 @@ use crate::base::time::MonotonicNs;
 use crate::wire::frame::LENGTH_BYTES;
 
 /// Room kept for the next bytes of a quiet connection.
-const ROOM_BYTES_MIN: usize = 4 * KIB;
+pub const ROOM_BYTES_MIN: usize = 4 * KIB;
 /// Room kept for a busy one.
 const ROOM_BYTES_MAX: usize = 64 * KIB;
 /// Reserved once [`FRAME_BYTES_RESERVED`] of a larger frame have come.
 const GROWN_BYTES: usize = MIB;
 /// With less room left an empty buffer is replaced, whatever the last read brought.
 const ROOM_LEFT_MIN: usize = 512;
+/// Most that is charged with a batch for what earlier ones left unused.
+const ABANDONED_BYTES_MAX: usize = 2 * ROOM_BYTES_MAX;
 /// Reads in a row that must use little of the room before it shrinks.
 const QUIET_READS: u32 = 16;
 
@@ -34,6 +36,11 @@ pub struct FrameBuffer {
     /// When the first byte of the frame that comes next was there, and the last byte received.
     began_at: MonotonicNs,
     came_at: MonotonicNs,
+    /// Size of the memory in use, and how much of it the log has got.
+    allocated: usize,
+    logged: usize,
+    /// What was left unused of memory that the log keeps alive.
+    abandoned: usize,
 }
 
 impl Default for FrameBuffer {
@@ -45,6 +52,9 @@ impl Default for FrameBuffer {
             quiet_reads: 0,
             began_at: MonotonicNs::default(),
             came_at: MonotonicNs::default(),
+            allocated: 0,
+            logged: 0,
+            abandoned: 0,
         }
     }
 }
@@ -89,8 +99,26 @@ impl FrameBuffer {
         &mut self.bytes
     }
 
-    /// Makes room for the next read while no length is known.
-    pub fn make_room(&mut self) {
+    /// `bytes` of the memory in use went to the log as a frame.
+    pub fn note_logged(&mut self, bytes: usize) {
+        self.logged += bytes;
+    }
+
+    /// What was left unused since this was last asked.
+    pub fn take_abandoned(&mut self) -> usize {
+        std::mem::take(&mut self.abandoned)
+    }
+
+    /// Room that a busy connection is given for the next read.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Makes room for the next read while no length is known: at most `room_max` unless more than
+    /// that has come.
+    pub fn make_room(&mut self, room_max: usize) {
+        self.room = self.room.min(room_max);
         let spare = self.bytes.capacity() - self.bytes.len();
         // A little room left is used up while a frame is under way in it; an empty buffer starts
         // afresh instead, so that the next frame comes in one piece.
@@ -116,14 +144,20 @@ impl FrameBuffer {
         if self.bytes.len() < FRAME_BYTES_RESERVED {
             self.start_afresh(wanted);
         } else if self.bytes.len() == self.bytes.capacity() {
-            // Only when full: the buffer at least doubles, which is then twice what has come.
-            self.bytes.reserve(wanted - self.bytes.len());
+            // Only when full: the buffer at least doubles, which is then twice what has come, and
+            // never beyond the frame.
+            self.start_afresh(wanted);
         }
     }
 
     /// Moves what has come of the next frame into memory of its own: the old one belongs to the
     /// frames that were taken from it.
     fn start_afresh(&mut self, capacity: usize) {
+        if self.logged > 0 {
+            let unused = self.allocated.saturating_sub(self.logged);
+            self.abandoned = (self.abandoned + unused).min(ABANDONED_BYTES_MAX);
+        }
+        (self.allocated, self.logged) = (capacity, 0);
         let mut fresh = BytesMut::with_capacity(capacity);
         fresh.extend_from_slice(&self.bytes);
         self.bytes = fresh;
@@ -195,7 +229,7 @@ mod tests {
     fn room_grows_with_full_reads_and_shrinks_with_small_ones() {
         let mut buffer = FrameBuffer::default();
         for _ in 0..6 {
-            buffer.make_room();
+            buffer.make_room(ROOM_BYTES_MAX);
             let mut lent = buffer.lend();
             let count = lent.capacity();
             lent.resize(count, 0);
@@ -204,7 +238,7 @@ mod tests {
         }
         assert_eq!(buffer.room, ROOM_BYTES_MAX);
         for _ in 0..6 * QUIET_READS {
-            buffer.make_room();
+            buffer.make_room(ROOM_BYTES_MAX);
             let mut lent = buffer.lend();
             lent.extend_from_slice(b"x");
             buffer.give_back(lent, 1);

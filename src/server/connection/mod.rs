@@ -20,6 +20,7 @@ mod close;
 mod frame_buffer;
 mod guard;
 mod hello;
+mod memory;
 mod pipeline;
 #[cfg(test)]
 mod pipeline_test;
@@ -32,14 +33,18 @@ use std::rc::Rc;
 
 pub use close::CloseReason;
 pub use guard::{guarded, reason_of_panic};
+pub use memory::{CONNECTION_BYTES, ConnectionMemory, ConnectionRoom};
 pub use pipeline::{Answer, InFlight, Outcome, Pipeline, Progress, REQUESTS_IN_FLIGHT_MAX};
 
 use super::context::{ListenerInfo, RequestContext};
 use super::node::Node;
-use super::serve::listening::ConnectionPermit;
+use super::serve::connection_limits::{AddressPermit, ConnectionPermit};
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpStream};
 use crate::metrics::Counter;
+
+/// What counts a connection, for all and for its address.
+pub type Permits = (ConnectionPermit, Option<AddressPermit>);
 
 /// One connection as its tasks and its shard's reaper see it.
 pub struct Connection {
@@ -48,8 +53,10 @@ pub struct Connection {
     stream: TcpStream,
     pipeline: Pipeline,
     activity: Activity,
-    /// Counts the connection while it lives.
-    _permit: ConnectionPermit,
+    /// Memory that it holds beside its requests.
+    room: ConnectionRoom,
+    /// Count the connection while it lives.
+    _permits: Permits,
 }
 
 /// When something last came, for whoever closes what stands still.
@@ -124,7 +131,7 @@ impl Connection {
         node: &Rc<Node>,
         listener: Rc<ListenerInfo>,
         (stream, peer): (TcpStream, SocketAddr),
-        permit: ConnectionPermit,
+        (permits, room): (Permits, ConnectionRoom),
     ) {
         let context = Rc::new(RequestContext::new(Rc::clone(node), listener, peer));
         let connection = Rc::new(Self {
@@ -133,7 +140,8 @@ impl Connection {
             stream,
             pipeline: Pipeline::default(),
             activity: Activity::default(),
-            _permit: permit,
+            room,
+            _permits: permits,
         });
         connection.activity.note(io::now(), 0);
         node.metrics().add(Counter::ConnectionsOpened, 1);

@@ -26,7 +26,7 @@ pub const HANDLED_IN_FLIGHT_MAX: usize = 1;
 pub const OWED_BYTES_MAX: usize = MIB;
 
 /// The key whose requests are pipelined.
-const PRODUCE: ApiKey = ApiKey(0);
+pub const PRODUCE: ApiKey = ApiKey(0);
 
 /// What a request is answered with.
 #[derive(Debug, Default)]

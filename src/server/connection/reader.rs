@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use super::close::CloseReason;
 use super::frame_buffer::{FrameBuffer, capacity_wanted};
-use super::pipeline::InFlight;
+use super::pipeline::{InFlight, PRODUCE};
 use super::{Connection, hello};
 use crate::base::ids::ApiKey;
 use crate::base::limits::{FRAME_BYTES_RESERVED, KIB};
@@ -76,7 +76,10 @@ impl Connection {
                 break;
             };
             let arrival = buffer.take_arrival();
-            self.start(frame, credit.split(bytes), (received_at, arrival))?;
+            let times = (received_at, arrival);
+            if self.start(frame, credit.split(bytes), times)? == PRODUCE {
+                buffer.note_logged(bytes);
+            }
             turn_bytes += bytes;
             turn_frames += 1;
             if turn_bytes >= TURN_BYTES || turn_frames >= TURN_FRAMES {
@@ -94,7 +97,7 @@ impl Connection {
         frame: BytesMut,
         credit: Credit,
         (received_at, arrival): (MonotonicNs, Duration),
-    ) -> Result<(), CloseReason> {
+    ) -> Result<ApiKey, CloseReason> {
         let mut times = StageTimes::default();
         let (granted_at, started_at) = (io::now(), io::clock());
         times.add(Stage::Read, granted_at.since(received_at));
@@ -122,7 +125,7 @@ impl Connection {
             request.credit.give_back_rights();
         }
         self.pipeline.push(request);
-        Ok(())
+        Ok(api_key)
     }
 
     /// Reserves for the next read what the rules allow and the budget gives.
@@ -151,9 +154,10 @@ impl Connection {
             Progress::Peeking | Progress::Complete { .. } => {
                 self.activity
                     .note_partial(io::now(), !buffer.received().is_empty());
-                buffer.make_room();
+                buffer.make_room(self.room.allow(buffer.room()));
             }
         }
+        self.context.note_abandoned(buffer.take_abandoned());
         Ok(())
     }
 

@@ -4,11 +4,12 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::base::config::Listener;
-use crate::io::{self, TaskClass, TcpListener};
+use super::connection_limits::{AddressLimits, ConnectionCount, CreationRate, PLACE_RETRY};
+use super::connection_limits::{ConnectionPermit, admit_address};
+use crate::base::config::{BrokerConfig, Listener};
+use crate::io::{self, TaskClass, TcpListener, TcpStream};
 use crate::server::connection::Connection;
 use crate::server::context::ListenerInfo;
 use crate::server::node::Node;
@@ -16,43 +17,23 @@ use crate::server::node::Node;
 /// How long a shard waits after an accept that failed (descriptors have run out, mostly).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Connections of the whole process, counted by all shards (`max.connections`).
+/// What all shards heed together.
 #[derive(Clone, Debug)]
-pub struct ConnectionCount {
-    open: Arc<AtomicUsize>,
-    max: usize,
+pub struct ConnectionLimits {
+    count: ConnectionCount,
+    rate: CreationRate,
+    addresses: Arc<AddressLimits>,
 }
 
-impl ConnectionCount {
-    /// None open, at most `max`.
+impl ConnectionLimits {
+    /// As set.
     #[must_use]
-    pub fn new(max: usize) -> Self {
+    pub fn of(config: &BrokerConfig) -> Self {
         Self {
-            open: Arc::new(AtomicUsize::new(0)),
-            max,
+            count: ConnectionCount::new(config.connections_max),
+            rate: CreationRate::new(config.connection_creation_rate_max),
+            addresses: Arc::new(AddressLimits::of(config)),
         }
-    }
-
-    /// One more, unless the limit is reached.
-    #[must_use]
-    pub fn admit(&self) -> Option<ConnectionPermit> {
-        let before = self.open.fetch_add(1, Ordering::Relaxed);
-        let permit = ConnectionPermit {
-            open: Arc::clone(&self.open),
-        };
-        (before < self.max).then_some(permit)
-    }
-}
-
-/// One open connection; counted until dropped.
-#[derive(Debug)]
-pub struct ConnectionPermit {
-    open: Arc<AtomicUsize>,
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -67,7 +48,7 @@ impl Listening {
     pub fn open(
         node: &Rc<Node>,
         listeners: &[Listener],
-        count: &ConnectionCount,
+        limits: &ConnectionLimits,
     ) -> Result<Self, String> {
         let mut open = Vec::with_capacity(listeners.len());
         let backlog = u32::try_from(node.config().socket_listen_backlog).unwrap_or(50);
@@ -83,7 +64,7 @@ impl Listening {
                 advertised_host: listener.advertised_host.clone(),
                 advertised_port: listener.advertised_port,
             });
-            let accepting = accept(Rc::clone(node), Rc::clone(&bound), info, count.clone());
+            let accepting = accept(Rc::clone(node), Rc::clone(&bound), info, limits.clone());
             io::spawn(TaskClass::Produce, accepting);
             open.push(bound);
         }
@@ -102,26 +83,11 @@ async fn accept(
     node: Rc<Node>,
     listener: Rc<TcpListener>,
     info: Rc<ListenerInfo>,
-    count: ConnectionCount,
+    limits: ConnectionLimits,
 ) {
     while !node.is_stopping() {
         match listener.accept().await {
-            Ok((stream, peer)) => {
-                let Some(permit) = count.admit() else {
-                    if node.log_limit().admit(io::now()).is_some() {
-                        tracing::warn!("refused {peer}: max.connections is reached");
-                    }
-                    continue;
-                };
-                let config = node.config();
-                let (send, receive) = (
-                    config.socket_send_buffer_bytes,
-                    config.socket_receive_buffer_bytes,
-                );
-                // A peer that is gone already fails here; its connection ends at the first read.
-                let _ = stream.set_buffer_sizes(send, receive);
-                Connection::open(&node, Rc::clone(&info), (stream, peer), permit);
-            }
+            Ok(accepted) => begin(&node, &info, accepted, &limits).await,
             Err(error) if !node.is_stopping() => {
                 if node.log_limit().admit(io::now()).is_some() {
                     tracing::warn!("cannot accept connections: {error}");
@@ -133,18 +99,68 @@ async fn accept(
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_past_the_limit_are_refused_and_closing_makes_room() {
-        let count = ConnectionCount::new(2);
-        let first = count.admit();
-        let second = count.admit();
-        assert!(first.is_some() && second.is_some());
-        assert!(count.admit().is_none());
-        drop(first);
-        assert!(count.admit().is_some());
+/// Opens a connection when its turn and a place have come; those behind it wait with it.
+async fn begin(
+    node: &Rc<Node>,
+    info: &Rc<ListenerInfo>,
+    (stream, peer): (TcpStream, SocketAddr),
+    limits: &ConnectionLimits,
+) {
+    let tell = |what: &dyn std::fmt::Display| {
+        if node.log_limit().admit(io::now()).is_some() {
+            tracing::info!("{what}");
+        }
+    };
+    let address = match admit_address(node, &limits.addresses, peer.ip()).await {
+        Ok(permit) => permit,
+        Err(limit) => {
+            tell(&format_args!(
+                "Rejected connection from {peer}, address already has the configured maximum of \
+                 {limit} connections."
+            ));
+            return;
+        }
+    };
+    let (now, due) = (io::now(), limits.rate.due(io::now()));
+    if due > now {
+        tell(&"connections wait: max.connection.creation.rate is reached");
+        io::sleep_until(due).await;
     }
+    let Some(place) = place(node, &limits.count, &tell).await else {
+        return;
+    };
+    let Some(room) = node.connection_memory().admit() else {
+        tell(&format_args!(
+            "refused {peer}: there are as many connections as coreline.memory has room for"
+        ));
+        return;
+    };
+    let config = node.config();
+    let (send, receive) = (
+        config.socket_send_buffer_bytes,
+        config.socket_receive_buffer_bytes,
+    );
+    // A peer that is gone already fails here; its connection ends at the first read.
+    let _ = stream.set_buffer_sizes(send, receive);
+    let permits = (place, address);
+    Connection::open(node, Rc::clone(info), (stream, peer), (permits, room));
+}
+
+/// A place among `max.connections`; `None` when the broker stops.
+async fn place(
+    node: &Node,
+    count: &ConnectionCount,
+    tell: &impl Fn(&dyn std::fmt::Display),
+) -> Option<ConnectionPermit> {
+    if let Some(permit) = count.admit() {
+        return Some(permit);
+    }
+    tell(&"connections wait: max.connections is reached");
+    while !node.is_stopping() {
+        io::sleep(PLACE_RETRY).await;
+        if let Some(permit) = count.admit() {
+            return Some(permit);
+        }
+    }
+    None
 }

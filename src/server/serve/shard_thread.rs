@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::hosting;
-use super::listening::{ConnectionCount, Listening};
+use super::listening::{ConnectionLimits, Listening};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{ShardId, Uuid};
 use crate::cluster::controller::ControlHandle;
@@ -36,6 +36,8 @@ pub struct ShardPlan {
     pub cache_bytes: usize,
     /// A shard's memory for requests and responses.
     pub requests_bytes: usize,
+    /// A shard's memory for connections.
+    pub connections_bytes: usize,
     /// Fetch sessions of a shard.
     pub fetch_sessions_max: usize,
     /// The metadata at the start.
@@ -132,6 +134,7 @@ async fn shard_main(
         image: Arc::clone(&plan.image),
         control: plan.control.clone(),
         metrics,
+        connections_bytes: plan.connections_bytes,
         fetch_sessions_max: plan.fetch_sessions_max,
         random_seed: plan.random_seed ^ u64::from(id.0),
     });
@@ -181,12 +184,12 @@ async fn drain(node: &Rc<Node>) {
 }
 
 /// Opens the ports of one shard; runs on its thread.
-pub fn open_ports(shard: &Rc<Shard>, count: &ConnectionCount) -> Result<(), String> {
+pub fn open_ports(shard: &Rc<Shard>, limits: &ConnectionLimits) -> Result<(), String> {
     let Some(node) = shard.attachment::<Node>() else {
         return Err("the shard is stopping".to_owned());
     };
     let listeners = node.config().listeners.clients.clone();
-    let listening = Listening::open(&node, &listeners, count)?;
+    let listening = Listening::open(&node, &listeners, limits)?;
     node.set_listening(listening);
     Ok(())
 }

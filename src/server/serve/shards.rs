@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::listening::ConnectionCount;
+use super::listening::ConnectionLimits;
 use super::publisher::Publisher;
 use super::shard_thread::{INBOX_LEN_MAX, ShardHandle, ShardPlan, open_ports, spawn_shard};
 use crate::base::config::{BrokerConfig, Budgets};
@@ -54,6 +54,7 @@ impl Shards {
             journal_bytes: options.journal_bytes_per_shard,
             cache_bytes: share(options.budgets.cache_bytes),
             requests_bytes: share(options.budgets.requests_bytes),
+            connections_bytes: share(options.budgets.connections_bytes),
             fetch_sessions_max: options.config.fetch_sessions_max.div_ceil(count),
             image,
             senders: senders.clone(),
@@ -101,10 +102,10 @@ impl Shards {
     /// Opens the ports of every shard.
     pub async fn open_ports(&self) -> Result<(), String> {
         let config = self.publisher.config();
-        let count = ConnectionCount::new(config.connections_max);
+        let limits = ConnectionLimits::of(config);
         for shard in self.publisher.shards() {
-            let count = count.clone();
-            let open = move |shard: Rc<Shard>| async move { open_ports(&shard, &count) };
+            let limits = limits.clone();
+            let open = move |shard: Rc<Shard>| async move { open_ports(&shard, &limits) };
             let opened = self.publisher.run(shard, open).await.await;
             opened.unwrap_or_else(|| Err("a shard ended at its start".to_owned()))?;
         }

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 pub use self::directory_lock::DirectoryLock;
 
-use crate::base::config::{BrokerConfig, Budgets};
+use crate::base::config::{BrokerConfig, Budgets, TooLittleMemory};
 use crate::io::startup::{DirectIo, Refusal, check_open_files, check_ring, direct_io, file_system};
 
 /// Files that a broker without partitions and clients has open, at most.
@@ -67,6 +67,9 @@ pub enum StartupError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The memory does not suffice.
+    #[error(transparent)]
+    Memory(#[from] TooLittleMemory),
     /// `coreline.cores` names CPUs that the process may not use.
     #[error("coreline.cores names CPU {cpu}, but this process may use only {allowed}")]
     Cpu {
@@ -112,7 +115,7 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
     check_ring(cpus.len() + 1)?;
     check_open_files(OPEN_FILES_MIN)?;
     let machine = machine::measure(&config.log_dir);
-    let budgets = Budgets::divide(&config, machine);
+    let budgets = Budgets::divide(&config, machine, cpus.len())?;
     let mut warnings = warnings_of_folder(&config.log_dir)?;
     if cpus.len() > allowed.len() {
         warnings.push(format!(

@@ -65,13 +65,13 @@ settings! {
     "Security protocol of each listener's name; PLAINTEXT is served.";
     "listeners": List => Some("PLAINTEXT://:9092"), Any, PerBroker, Effective;
     "Addresses that this broker listens on, each as `NAME://host:port`.";
-    "max.connection.creation.rate": Int => Some("2147483647"), AtLeast(0), ClusterWide, NotYet;
+    "max.connection.creation.rate": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections that may arrive per second.";
     "max.connections": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections of this broker at a time.";
-    "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, NotYet;
+    "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections of one address at a time.";
-    "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, NotYet;
+    "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, Effective;
     "Addresses with a limit of their own, each as `address:limit`.";
     "max.decompressed.message.bytes": Int => Some("2147483639"),
         Between(1, 2147483639), ClusterWide, NotYet;

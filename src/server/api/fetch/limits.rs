@@ -2,9 +2,6 @@
 
 use crate::base::ids::ShardId;
 
-/// Least that a shard gets of a fetch that may take more in all.
-const SHARE_BYTES_MIN: usize = 64 * 1024;
-
 /// What each owner may read: a share by its number of partitions, so that all together stay within
 /// `bytes`. One owner gets everything.
 #[must_use]
@@ -15,10 +12,7 @@ pub fn shares(counts: &[(ShardId, usize)], bytes: usize) -> Vec<usize> {
     }
     let counts = counts.iter();
     counts
-        .map(|(_, count)| {
-            let share = (bytes as u128 * *count as u128 / all.max(1) as u128) as usize;
-            share.max(SHARE_BYTES_MIN.min(bytes))
-        })
+        .map(|(_, count)| (bytes as u128 * *count as u128 / all.max(1) as u128) as usize)
         .collect()
 }
 
@@ -48,7 +42,7 @@ mod tests {
         assert_eq!(shares(&[(ShardId(3), 9)], 1_000), [1_000]);
         let shared = shares(&[(ShardId(0), 3), (ShardId(1), 1)], 4 << 20);
         assert_eq!(shared, [3 << 20, 1 << 20]);
-        assert_eq!(shares(&[(ShardId(0), 1), (ShardId(1), 1)], 100), [100, 100]);
+        assert_eq!(shares(&[(ShardId(0), 1), (ShardId(1), 1)], 100), [50, 50]);
     }
 
     #[test]

@@ -7,19 +7,20 @@ use super::FetchParameters;
 use super::limits::{kept, shares};
 use super::targets::Target;
 use crate::base::ids::ShardId;
+use crate::base::time::MonotonicNs;
 use crate::io;
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::metrics::{StageTimes, Visit};
 use crate::partition::{ParkedFetch, PartitionError, PartitionRead, ReadSpec};
 use crate::server::context::RequestContext;
 use crate::shard::{
-    Credit, FetchSignal, ParkedAt, ReadMessage, ShardMessage, UnparkMessage, Woken,
+    ANSWER_BYTES_MIN, Credit, FetchSignal, ParkedAt, ReadMessage, ShardMessage, UnparkMessage,
+    Woken,
 };
 
 /// How long a read may wait for memory beyond the fetch's own time; then it finds nothing.
-const MEMORY_WAIT: Duration = Duration::from_millis(100);
-/// Reads of the same partitions: one with a share of the memory, one with as much as it found.
-const READS_MAX: usize = 2;
+/// Longer than clients that leave answers unread are borne with while others wait.
+const MEMORY_WAIT: Duration = Duration::from_secs(2);
 
 /// One request to one owner.
 struct Asked {
@@ -39,6 +40,8 @@ pub struct FetchRun<'a> {
     signal: Rc<FetchSignal>,
     credit: Credit,
     times: StageTimes,
+    /// Memory allowed less than was there.
+    is_curtailed: bool,
 }
 
 impl<'a> FetchRun<'a> {
@@ -60,6 +63,7 @@ impl<'a> FetchRun<'a> {
             signal,
             credit: context.node().shard().budget().credit(),
             times: StageTimes::default(),
+            is_curtailed: false,
         }
     }
 
@@ -104,7 +108,7 @@ impl<'a> FetchRun<'a> {
             Target::Readable { read, .. } => read.as_ref().is_some_and(PartitionRead::is_urgent),
             Target::Refused(_) => false,
         });
-        urgent || self.found() >= self.parameters.min_bytes
+        urgent || self.is_curtailed || self.found() >= self.parameters.min_bytes
     }
 
     /// Asks the owners of `places` and takes their answers in.
@@ -120,37 +124,60 @@ impl<'a> FetchRun<'a> {
         let held = self.found();
         let wanted = self.parameters.max_bytes.saturating_sub(held);
         let deadline = self.parameters.deadline.max(io::now().after(MEMORY_WAIT));
-        let mut granted = self.credit.take_for_answer(wanted, deadline).await;
-        let mut park_below = if may_wait {
+        // Also a client that wants little gets its first batch (KIP-74).
+        let share = wanted.max(ANSWER_BYTES_MIN);
+        let granted = self.credit.take_for_answer(share, deadline).await;
+        let park_below = if may_wait && granted > 0 {
             self.parameters.min_bytes.saturating_sub(held)
         } else {
             0
         };
-        for _ in 0..READS_MAX {
-            let mut slowest = Visit::default();
-            for owner in self.ask(places, granted, park_below) {
-                let visit = self.take_in(owner).await;
-                if visit.hop() + visit.queue() >= slowest.hop() + slowest.queue() {
-                    slowest = visit;
-                }
+        let bounds = (granted.min(wanted), granted);
+        let mut slowest = Visit::default();
+        for owner in self.ask(places, bounds, park_below) {
+            let visit = self.take_in(owner).await;
+            if visit.hop() + visit.queue() >= slowest.hop() + slowest.queue() {
+                slowest = visit;
             }
-            slowest.add_to(&mut self.times);
-            // What was granted and not found goes back; a batch larger than that may have come.
-            let found = self.found();
-            if self.credit.settle(found) {
-                return;
-            }
+        }
+        slowest.add_to(&mut self.times);
+        // What was granted and not found goes back.
+        let found = self.found();
+        if !self.credit.settle(found) {
             self.drop_records(places);
             self.credit.settle(held);
-            granted = found.saturating_sub(held);
-            if !self.credit.take_batch_answer(granted, deadline).await {
-                return;
-            }
-            // Where the fetch had to park it has.
-            park_below = 0;
         }
-        self.drop_records(places);
-        self.credit.settle(held);
+        if self.found() == 0 {
+            self.read_large_batch(places, deadline).await;
+        }
+    }
+
+    /// With nothing found because the first batch is larger than what was granted, waits for that
+    /// much and reads it alone.
+    async fn read_large_batch(&mut self, places: &[u32], deadline: MonotonicNs) {
+        let needed = |place: &&u32| match self.targets.get(**place as usize) {
+            Some(Target::Readable {
+                read: Some(read), ..
+            }) => read.needed,
+            _ => 0,
+        };
+        let Some(place) = places.iter().find(|place| needed(place) > 0).copied() else {
+            return;
+        };
+        let bytes = needed(&&place);
+        // It has not parked, and answers with what memory allows.
+        self.is_curtailed = true;
+        if !self.credit.take_batch_answer(bytes, deadline).await {
+            return;
+        }
+        for owner in self.ask(&[place], (bytes, bytes), 0) {
+            self.take_in(owner).await.add_to(&mut self.times);
+        }
+        let found = self.found();
+        if !self.credit.settle(found) {
+            self.drop_records(&[place]);
+            self.credit.settle(0);
+        }
     }
 
     fn drop_records(&mut self, places: &[u32]) {
@@ -164,7 +191,12 @@ impl<'a> FetchRun<'a> {
         }
     }
 
-    fn ask(&self, places: &[u32], bytes: usize, park_below: usize) -> Vec<Asked> {
+    fn ask(
+        &self,
+        places: &[u32],
+        (bytes, first_batch_max): (usize, usize),
+        park_below: usize,
+    ) -> Vec<Asked> {
         let mut by_owner: Vec<(ShardId, Vec<ReadSpec>)> = Vec::new();
         for place in places {
             if let Some(Target::Readable { owner, spec, .. }) = self.targets.get(*place as usize) {
@@ -179,19 +211,25 @@ impl<'a> FetchRun<'a> {
             .map(|(owner, specs)| (*owner, specs.len()))
             .collect();
         let shard = self.context.node().shard();
+        let is_shared = counts.len() > 1 && first_batch_max > 0;
         let shares = shares(&counts, bytes);
         let asked = by_owner
             .into_iter()
             .zip(shares)
             .map(|((owner, specs), max_bytes)| {
+                // All first batches together stay within what was granted.
+                let first_batch_max = if is_shared {
+                    max_bytes.max(1)
+                } else {
+                    first_batch_max
+                };
                 let (reply, answers) = reply_slot();
                 let places = specs.iter().map(|spec| spec.place).collect();
                 let message = ReadMessage {
                     specs,
                     isolation: self.parameters.isolation,
                     max_bytes,
-                    // Nothing asked for still brings a batch, nothing granted does not.
-                    min_one_batch: bytes > 0 || self.parameters.max_bytes == 0,
+                    first_batch_max,
                     park_below,
                     fetch: self.fetch,
                     from: shard.id(),
@@ -219,7 +257,8 @@ impl<'a> FetchRun<'a> {
         });
         let found: usize = answers.iter().map(|answer| answer.bytes).sum();
         let urgent = answers.iter().any(PartitionRead::is_urgent);
-        let has_parked = found < asked.park_below && !urgent;
+        let is_short = answers.iter().any(|answer| answer.needed > 0);
+        let has_parked = found < asked.park_below && !urgent && !is_short;
         for answer in answers {
             let place = answer.place;
             let Some(Target::Readable { spec, read, owner }) = self.targets.get_mut(place as usize)
