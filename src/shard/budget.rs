@@ -160,13 +160,20 @@ impl Budget {
         enough
     }
 
-    /// Takes up to `bytes` for an answer; `None` when there is not even [`ANSWER_BYTES_MIN`] and
-    /// it wants as much.
+    /// Takes up to `bytes` for an answer; `None` when there is not even [`ANSWER_BYTES_MIN`], it
+    /// wants as much, and another one has that already beyond what there is.
     pub fn take_for_answer(&mut self, held: &mut Held, bytes: usize) -> Option<usize> {
         let generous = (self.answer_bytes_max / 2).saturating_sub(self.answer_bytes_used);
         let share = (generous / ANSWER_PART).max(ANSWER_BYTES_MIN);
         let taken = bytes.min(share);
-        self.take_whole_answer(held, taken).then_some(taken)
+        if self.take_whole_answer(held, taken) {
+            return Some(taken);
+        }
+        // Frames that stand still must not starve answers: one at a time gets the least.
+        let may_overdraw = !self.overdrawn;
+        self.overdrawn = true;
+        held.overdrawn |= may_overdraw;
+        may_overdraw.then_some(bytes.min(ANSWER_BYTES_MIN))
     }
 
     /// Takes `bytes` for an answer whose size is known, or nothing. One answer at a time may be
@@ -265,6 +272,8 @@ mod tests {
             count += 1;
         }
         assert!(count > 500, "{count} answers use it up");
+        assert!(held.is_overdrawn(), "one more has the least beyond that");
+        budget.give_back(held.split_rights());
         let left = answers_max - budget.answer_bytes_used;
         assert!(left < ANSWER_BYTES_MIN);
         assert!(budget.take_whole_answer(&mut held, left), "the limit");
