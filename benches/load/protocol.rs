@@ -245,6 +245,7 @@ pub fn create_topic_error(response: &[u8]) -> i16 {
 pub struct Fetched {
     pub partition: i32,
     pub error: i16,
+    pub high_watermark: i64,
     pub records: usize,
     pub bytes: usize,
     pub next_offset: Option<i64>,
@@ -266,7 +267,8 @@ pub fn fetched(response: &[u8]) -> Vec<Fetched> {
         for _ in 1..cursor.uvarint() {
             let partition = cursor.i32();
             let error = cursor.i16();
-            cursor.take(24);
+            let high_watermark = cursor.i64();
+            cursor.take(16);
             for _ in 1..cursor.uvarint() {
                 cursor.take(16);
                 cursor.skip_tags();
@@ -278,6 +280,7 @@ pub fn fetched(response: &[u8]) -> Vec<Fetched> {
             out.push(Fetched {
                 partition,
                 error,
+                high_watermark,
                 records,
                 bytes: len,
                 next_offset,

@@ -189,10 +189,6 @@ fn fetch(arguments: &Arguments, number: usize, window: Window) -> io::Result<Don
         correlation = correlation.wrapping_add(1);
         let parts = protocol::fetched(&buffer);
         let (records, bytes) = advance(&mut positions, &parts)?;
-        if bytes == 0 {
-            // At the end of what there is: read it again from the start.
-            positions.iter_mut().for_each(|position| position.1 = 0);
-        }
         record(&mut done, window, since, (records, bytes));
     }
     Ok(done)
@@ -211,7 +207,8 @@ fn advance(positions: &mut [(i32, i64)], parts: &[Fetched]) -> io::Result<(u64, 
             .iter_mut()
             .find(|position| position.0 == part.partition);
         if let (Some(position), Some(next)) = (position, part.next_offset) {
-            position.1 = next;
+            // At the end of what there is: read it again from the start.
+            position.1 = if next < part.high_watermark { next } else { 0 };
         }
     }
     Ok((records, bytes))

@@ -34,8 +34,10 @@ pub const DIRECT_BYTES: usize = 256 * KIB;
 pub const DIRECT_WRITES_MAX: usize = 8;
 /// Smallest journal ring of one shard (JOURNAL §3).
 pub const JOURNAL_BYTES_MIN: usize = 2 * MIB;
-/// What gathers before journalled bytes go to their segment (JOURNAL §5).
+/// What gathers at least before journalled bytes go to their segment (JOURNAL §5), and at most.
 pub const WRITE_BACK_BYTES: usize = 128 * KIB;
+/// See [`WRITE_BACK_BYTES`].
+pub const WRITE_BACK_BYTES_MAX: usize = MIB;
 
 /// Least and most for the buffers of one shard's writes in flight; a quarter of its cache between.
 pub const WRITE_BUFFER_BYTES_MIN: usize = MIB;
@@ -53,3 +55,5 @@ const _: () = assert!(BLOCK_BYTES.is_multiple_of(SECTOR_BYTES));
 const _: () = assert!(FRAME_BYTES_RESERVED <= FRAME_BYTES_MAX_UNAUTHENTICATED);
 const _: () = assert!(FRAME_BYTES_MAX_UNAUTHENTICATED <= FRAME_BYTES_MAX_OTHER);
 const _: () = assert!(WRITE_BACK_BYTES.is_multiple_of(BLOCK_BYTES));
+const _: () = assert!(WRITE_BACK_BYTES_MAX.is_multiple_of(BLOCK_BYTES));
+const _: () = assert!(WRITE_BACK_BYTES <= WRITE_BACK_BYTES_MAX);

@@ -52,7 +52,7 @@ pub use reply::{ReplyReceiver, ReplySender, reply_slot};
 pub use runtime::{Leftovers, PanicPolicy, Runtime, RuntimeOptions};
 pub use task::{
     JoinHandle, TaskClass, TaskPanic, TurnBudget, clock, idle_time, now, run_on_pool, sleep,
-    sleep_until, spawn, spawn_guarded, wall_clock, with_deadline, yield_now,
+    sleep_until, spawn, spawn_detached, spawn_guarded, wall_clock, with_deadline, yield_now,
 };
 
 /// A driver answered an operation with the completion of another kind: a bug in the driver.

@@ -94,6 +94,11 @@ pub fn spawn<T: 'static>(
     handle
 }
 
+/// As [`spawn`], for a task of whose end nobody hears: it costs one allocation less.
+pub fn spawn_detached(class: TaskClass, future: impl Future<Output = ()> + 'static) {
+    executor::current().spawn(class, future);
+}
+
 /// A guarded task panicked and ended; the caller logs it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the task panicked: {reason}")]

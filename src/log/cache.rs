@@ -7,12 +7,16 @@ use std::rc::{Rc, Weak};
 
 use super::partition_log::Log;
 use super::wait::Waiters;
+use crate::base::limits::{BLOCK_BYTES, WRITE_BACK_BYTES, WRITE_BACK_BYTES_MAX};
 
 /// Pinned bytes may take this part of the cache before appends wait.
 const PINNED_SHARE: usize = 2;
 /// Write-back is asked for from this part of the pinned budget on.
 const PRESSURE_NUMERATOR: usize = 3;
 const PRESSURE_DENOMINATOR: usize = 4;
+/// What one log gathers before it is written back, as a part of the pinned budget: many logs gather
+/// at the same time.
+const GATHER_DIVISOR: usize = 1_024;
 /// Pinned entries that one eviction steps over.
 const PINNED_STEPS_MAX: usize = 64;
 
@@ -41,6 +45,13 @@ impl CacheBudget {
 
     fn pinned_max(&self) -> usize {
         self.bytes_max / PINNED_SHARE
+    }
+
+    /// What one log gathers before it is written back: the larger the cache the more, since fewer
+    /// and larger writes cost less.
+    pub(crate) fn write_back_bytes(&self) -> usize {
+        let part = self.pinned_max() / GATHER_DIVISOR / BLOCK_BYTES * BLOCK_BYTES;
+        part.clamp(WRITE_BACK_BYTES, WRITE_BACK_BYTES_MAX)
     }
 
     /// Whether `charge` more may be pinned. One append is always let in, however large.
@@ -114,4 +125,20 @@ pub(crate) enum Evicted {
     Pinned,
     /// Nothing is cached.
     Empty,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::limits::{KIB, MIB};
+
+    #[test]
+    fn a_larger_cache_gathers_more_within_limits() {
+        let gathers = |bytes_max| CacheBudget::new(bytes_max, Rc::default()).write_back_bytes();
+        assert_eq!(gathers(MIB), WRITE_BACK_BYTES);
+        assert_eq!(gathers(256 * MIB), WRITE_BACK_BYTES);
+        assert_eq!(gathers(512 * MIB + 10), 256 * KIB);
+        assert_eq!(gathers(2_048 * MIB), WRITE_BACK_BYTES_MAX);
+        assert_eq!(gathers(usize::MAX), WRITE_BACK_BYTES_MAX);
+    }
 }

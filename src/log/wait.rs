@@ -1,4 +1,5 @@
-//! Waiting for a condition of this shard: single-threaded, no allocation while nothing waits.
+//! Waiting for a condition of this shard: single-threaded, no allocation while nothing waits and
+//! none for a few that wait again and again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,7 +14,12 @@ use crate::io;
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     wakers: RefCell<Vec<Waker>>,
+    /// Memory of the wakers woken last, for those that come next.
+    spare: RefCell<Vec<Waker>>,
 }
+
+/// Wakers for which memory is kept.
+const SPARE_WAKERS_MAX: usize = 64;
 
 impl Waiters {
     /// Lets every waiting task look at its condition again.
@@ -21,9 +27,12 @@ impl Waiters {
         if self.wakers.borrow().is_empty() {
             return;
         }
-        let wakers = std::mem::take(&mut *self.wakers.borrow_mut());
-        for waker in wakers {
+        let mut wakers = self.wakers.replace(self.spare.take());
+        for waker in wakers.drain(..) {
             waker.wake();
+        }
+        if wakers.capacity() <= SPARE_WAKERS_MAX {
+            self.spare.replace(wakers);
         }
     }
 

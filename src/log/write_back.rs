@@ -1,5 +1,5 @@
-//! Moving journalled bytes to their segments in large writes (JOURNAL §5): when 128 KiB have
-//! gathered, when a journal file falls due, or when memory asks.
+//! Moving journalled bytes to their segments in large writes (JOURNAL §5): when enough
+//! has gathered, when a journal file falls due, or when memory asks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,7 +8,6 @@ use std::rc::Rc;
 use super::journal::Result;
 use super::partition_log::Log;
 use super::segment::{Segment, floor_to_block};
-use crate::base::limits::WRITE_BACK_BYTES;
 use crate::io::{self, Durability, TaskClass};
 use crate::metrics::{Counter, Stage};
 
@@ -28,7 +27,7 @@ impl Log {
         let active = self.active_segment();
         self.write_back_target(&active)
             .saturating_sub(active.issued.get())
-            >= WRITE_BACK_BYTES as u64
+            >= self.shard.cache.write_back_bytes() as u64
     }
 
     /// Whether a whole block is durable and not issued.

@@ -4,6 +4,8 @@
 //! frame of all until the API key is there, which says whether it is a Produce request; between
 //! the length and the second byte of the key nothing but these 6 bytes is asked for.
 
+use std::cell::Cell;
+
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
 
@@ -13,7 +15,7 @@ use super::header::{self, REQUEST_HEADER_BYTES_MIN, RequestHeader};
 use super::messages::produce::ProduceRequest;
 use super::primitives::{EncodeError, Writer};
 use crate::base::ids::{ApiKey, CorrelationId};
-use crate::base::limits::{FRAME_BYTES_MAX_OTHER, FRAME_BYTES_MAX_UNAUTHENTICATED};
+use crate::base::limits::{FRAME_BYTES_MAX_OTHER, FRAME_BYTES_MAX_UNAUTHENTICATED, KIB};
 
 /// Bytes of a frame's length.
 pub const LENGTH_BYTES: usize = 4;
@@ -133,8 +135,10 @@ pub fn split(buffer: &mut BytesMut, limits: &FrameLimits) -> Result<Option<Bytes
     }
 }
 
-/// Bytes reserved for a response before its size is known.
+/// Bytes reserved for a message before its size is known.
 const RESPONSE_BYTES_RESERVED: usize = 512;
+/// A response is copied out of memory of at most this size.
+const RESPONSE_BYTES_COPIED: usize = 4 * KIB;
 
 /// A response with its length and header, in pieces for one vectored write: small buffers, and
 /// record slices by reference.
@@ -146,11 +150,24 @@ pub fn encode_response<M: Message>(
     correlation_id: CorrelationId,
 ) -> Result<Vec<Bytes>, EncodeError> {
     let api = api::find(M::API_KEY).ok_or(EncodeError::UnsupportedVersion(version))?;
-    let mut writer = Writer::with_capacity(RESPONSE_BYTES_RESERVED);
+    let mut writer = Writer::over(SCRATCH.take(), RESPONSE_BYTES_RESERVED);
     writer.put(&[0; LENGTH_BYTES]);
     header::encode_response_header(&mut writer, api, version, correlation_id);
     message.encode(&mut writer, version)?;
-    finish(writer)
+    place_length(&mut writer)?;
+    match writer.into_small(RESPONSE_BYTES_COPIED) {
+        Ok((bytes, scratch)) => {
+            SCRATCH.set(scratch);
+            Ok(vec![bytes])
+        }
+        Err(writer) => Ok(writer.into_pieces()),
+    }
+}
+
+thread_local! {
+    /// Where responses are written; a small one is copied out in its size, so that it takes one
+    /// allocation.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// A request with its length and header, as a client would send it.
@@ -174,11 +191,16 @@ pub fn encode_request<M: Message>(
     finish(writer)
 }
 
-/// Puts the length in its place.
 fn finish(mut writer: Writer) -> Result<Vec<Bytes>, EncodeError> {
+    place_length(&mut writer)?;
+    Ok(writer.into_pieces())
+}
+
+/// Puts the length in its place.
+fn place_length(writer: &mut Writer) -> Result<(), EncodeError> {
     let bytes = writer.len().saturating_sub(LENGTH_BYTES);
     let length = i32::try_from(bytes).map_err(|_| EncodeError::TooLong(bytes))?;
     let is_placed = writer.replace_start(&length.to_be_bytes());
     debug_assert!(is_placed, "the length was written first");
-    Ok(writer.into_pieces())
+    Ok(())
 }

@@ -51,9 +51,12 @@ impl RunQueues {
 
     /// Makes the tasks that yielded runnable.
     pub(super) fn resume_yielded(&mut self) {
-        for (class, key) in std::mem::take(&mut self.yielded) {
+        let mut yielded = std::mem::take(&mut self.yielded);
+        for (class, key) in yielded.drain(..) {
             self.push(class, key);
         }
+        // Its memory serves the next ones.
+        self.yielded = yielded;
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -37,6 +37,26 @@ struct Task {
 struct Slot {
     generation: u32,
     task: Option<Task>,
+    /// What the slot's wakers share; used for its next task when no waker is left.
+    shared: Option<Arc<TaskWaker>>,
+}
+
+impl Slot {
+    /// A waker of the slot's next task.
+    fn waker(&mut self, key: TaskKey, remote: &Arc<Remote>) -> Waker {
+        if let Some(shared) = &mut self.shared
+            && let Some(unused) = Arc::get_mut(shared)
+        {
+            unused.key = key;
+            return Waker::from(Arc::clone(shared));
+        }
+        let shared = Arc::new(TaskWaker {
+            remote: Arc::clone(remote),
+            key,
+        });
+        self.shared = Some(Arc::clone(&shared));
+        Waker::from(shared)
+    }
 }
 
 /// What is needed to poll one task.
@@ -78,6 +98,7 @@ impl TaskSlab {
             self.slots.push(Slot {
                 generation: 0,
                 task: None,
+                shared: None,
             });
             self.slots.len() as u32 - 1
         });
@@ -90,7 +111,7 @@ impl TaskSlab {
             future: Some(future),
             class,
             queued: false,
-            waker: waker_of(key, remote),
+            waker: slot.waker(key, remote),
         });
         self.live += 1;
         key

@@ -56,9 +56,9 @@ pub(super) struct Sending {
     slices: Vec<Bytes>,
     /// Slices before this one have gone.
     next: usize,
-    /// Both are pointed to by the kernel while the send is in the ring.
+    /// Both are pointed to by the kernel while the send is in the ring; made for several slices.
     vectors: Vec<libc::iovec>,
-    header: Box<libc::msghdr>,
+    header: Option<Box<libc::msghdr>>,
 }
 
 // The variants that are large are the frequent ones; boxing them would cost an allocation each.
@@ -162,14 +162,12 @@ fn prepare_send(descriptor: RawFd, mut slices: Vec<Bytes>) -> Prepared {
     if slices.is_empty() {
         return Prepared::Done(Completion::Done(Ok(())));
     }
-    // SAFETY: a msghdr of zeros is a valid one without name, slices and control data.
-    let header = Box::new(unsafe { std::mem::zeroed::<libc::msghdr>() });
     Prepared::Ring(InFlight::Send(Sending {
         descriptor,
         slices,
         next: 0,
         vectors: Vec::new(),
-        header,
+        header: None,
     }))
 }
 
@@ -196,6 +194,12 @@ impl Sending {
     fn entry(&mut self, limit: usize) -> squeue::Entry {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let descriptor = Fd(self.descriptor);
+        if let Some([only]) = self.slices.get(self.next..) {
+            let len = only.len().min(limit).min(TRANSFER_BYTES_MAX) as u32;
+            return opcode::Send::new(descriptor, only.as_ptr(), len)
+                .flags(flags)
+                .build();
+        }
         self.vectors.clear();
         let mut room = limit;
         for slice in self.slices.iter().skip(self.next).take(SLICES_MAX) {
@@ -209,15 +213,13 @@ impl Sending {
                 iov_len: len,
             });
         }
-        if let [only] = self.vectors.as_slice() {
-            let len = only.iov_len.min(TRANSFER_BYTES_MAX) as u32;
-            return opcode::Send::new(descriptor, only.iov_base.cast_const().cast(), len)
-                .flags(flags)
-                .build();
-        }
-        self.header.msg_iov = self.vectors.as_mut_ptr();
-        self.header.msg_iovlen = self.vectors.len();
-        opcode::SendMsg::new(descriptor, &raw const *self.header)
+        let header = self.header.get_or_insert_with(|| {
+            // SAFETY: a msghdr of zeros is a valid one without name, slices and control data.
+            Box::new(unsafe { std::mem::zeroed::<libc::msghdr>() })
+        });
+        header.msg_iov = self.vectors.as_mut_ptr();
+        header.msg_iovlen = self.vectors.len();
+        opcode::SendMsg::new(descriptor, &raw const **header)
             .flags(flags as u32)
             .build()
     }

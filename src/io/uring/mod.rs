@@ -45,6 +45,8 @@ pub const RETRIES_MAX: u16 = 1_000;
 /// Tries without a pause; after these the driver waits between two.
 const RETRIES_AT_ONCE: u16 = 3;
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
+/// So long after a wait a few submissions may be put off to the next turn.
+const PUT_OFF_TIME_MAX: Duration = Duration::from_micros(30);
 /// How long `shutdown` waits for operations that were cancelled but are under way.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 
@@ -80,6 +82,8 @@ pub struct UringDriver {
     pool: Arc<PoolResults>,
     faults: Option<FaultHook>,
     reaped: Vec<Reaped>,
+    /// When the last wait ended.
+    slept_until: MonotonicNs,
     ending: bool,
 }
 
@@ -106,6 +110,7 @@ impl UringDriver {
             }),
             faults: options.faults,
             reaped: Vec::new(),
+            slept_until: MonotonicNs(0),
             ending: false,
         })
     }
@@ -337,7 +342,13 @@ impl Driver for UringDriver {
         } else {
             None
         };
-        self.ring.enter(limit);
+        // Right after a sleep a task has its first turn: what it and the next one submit enters
+        // together. In longer turns the kernel is not left waiting.
+        let may_put_off = !self.ending && self.now().since(self.slept_until) < PUT_OFF_TIME_MAX;
+        self.ring.enter(limit, may_put_off);
+        if limit.is_some() {
+            self.slept_until = self.now();
+        }
         self.reap(completed);
         self.take_ready(completed);
     }

@@ -65,7 +65,12 @@ pub(super) struct Ring {
     wake: Option<RawFd>,
     /// The poll on it has ended and is to be armed.
     wake_unarmed: bool,
+    /// The last turn left its submissions to the next one.
+    has_put_off: bool,
 }
+
+/// So few submissions may wait for those of the next turn, once, so that both enter together.
+const PUT_OFF_MAX: usize = 8;
 
 impl Ring {
     pub(super) fn new(options: &RingOptions) -> io::Result<Self> {
@@ -88,6 +93,7 @@ impl Ring {
             ring,
             wake: None,
             wake_unarmed: false,
+            has_put_off: false,
         })
     }
 
@@ -147,29 +153,35 @@ impl Ring {
     }
 
     fn submit_only(&mut self) {
+        self.has_put_off = false;
         count_enter();
         let entered = self.ring.submit();
         check_enter(entered);
     }
 
-    /// Submits, runs deferred task work, and waits up to `limit` for one completion.
-    pub(super) fn enter(&mut self, limit: Option<Duration>) {
+    /// Submits, runs deferred task work, and waits up to `limit` for one completion. Without a
+    /// limit a few submissions may be put off to the next turn where the caller's is short.
+    pub(super) fn enter(&mut self, limit: Option<Duration>, may_put_off: bool) {
         if self.wake_unarmed {
             self.arm_wake();
         }
         let Some(limit) = limit else {
             let submission = self.ring.submission();
-            let idle = submission.is_empty() && !submission.taskrun() && !submission.cq_overflow();
+            let count = submission.len();
+            let has_work = submission.taskrun() || submission.cq_overflow();
             drop(submission);
-            if !idle {
+            let may_wait = count == 0 || (may_put_off && count <= PUT_OFF_MAX && !self.has_put_off);
+            self.has_put_off = count > 0;
+            if has_work || !may_wait {
                 self.submit_only();
             }
             return;
         };
         if !self.ring.completion().is_empty() {
-            self.enter(None);
+            self.enter(None, may_put_off);
             return;
         }
+        self.has_put_off = false;
         count_enter();
         let entered = if limit == Duration::MAX {
             self.ring.submit_and_wait(1)

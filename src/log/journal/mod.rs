@@ -15,6 +15,7 @@
 //! | `release` | freeing the oldest file: write back, copy forward, watermark, confirm |
 
 pub mod cycle;
+mod pace;
 mod plan;
 mod queue;
 pub mod record;

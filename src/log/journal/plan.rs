@@ -60,6 +60,8 @@ pub(super) struct CyclePlan {
     pieces: Vec<Bytes>,
     payload_bytes: usize,
     direct_bytes: usize,
+    /// What its records were in the queues; those that go direct are there whole.
+    pub(super) queued_bytes: usize,
     /// Reservations that the planned entries held.
     pub(super) reserved: u64,
 }
@@ -75,6 +77,20 @@ pub(super) struct PlanLimits {
 }
 
 impl CyclePlan {
+    /// An empty plan in the memory of this one.
+    pub(super) fn emptied(mut self) -> Self {
+        self.records.clear();
+        self.directs.clear();
+        self.pieces.clear();
+        Self {
+            payload_bytes: 0,
+            direct_bytes: 0,
+            queued_bytes: 0,
+            reserved: 0,
+            ..self
+        }
+    }
+
     /// Bytes of the cycle without padding.
     pub(super) fn bytes(&self) -> usize {
         CYCLE_HEADER_BYTES + self.records.len() * RECORD_HEADER_BYTES + self.payload_bytes

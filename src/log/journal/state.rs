@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::Claim;
+use super::pace::Pace;
 use super::plan::{Completion, CyclePlan, PlanLimits, PlannedRecord, Taken};
 use super::record::{LogId, RecordHeader, RecordKind};
 use super::ring::RingFile;
 use super::room::RingOrder;
+use super::writer::Journal;
 use crate::base::time::MonotonicNs;
-use crate::io::AlignedBuffer;
+use crate::io::{self, AlignedBuffer};
 use crate::log::partition_log::Log;
 
 /// One file of the ring with what lives in it.
@@ -21,11 +23,13 @@ pub(super) struct LiveFile {
 
 pub(super) struct InFlight {
     pub(super) sequence: u64,
+    /// What waited for it, and since when it is written: what [`Pace`] goes by.
+    pub(super) queued_bytes: usize,
+    pub(super) issued_at: MonotonicNs,
     pub(super) is_done: bool,
     /// Its write's completion is all that is promised (`write.caching`).
     pub(super) is_plain: bool,
-    pub(super) issued_at: MonotonicNs,
-    pub(super) completions: Vec<(Rc<Log>, Completion)>,
+    pub(super) completions: Completions,
 }
 
 pub(super) struct State {
@@ -53,7 +57,18 @@ pub(super) struct State {
     pub(super) changed: Vec<Rc<Log>>,
     pub(super) is_forced: bool,
     pub(super) buffers: Vec<AlignedBuffer>,
+    pub(super) pace: Pace,
+    /// Memory of earlier cycles, for the next ones.
+    pub(super) spare_plan: CyclePlan,
+    pub(super) spare_completions: Vec<Completions>,
 }
+
+/// Who learns of a cycle's end.
+pub(super) type Completions = Vec<(Rc<Log>, Completion)>;
+
+/// Lists kept for the next cycles, and the longest that is kept.
+const SPARE_LISTS_MAX: usize = 4;
+const SPARE_LIST_LEN_MAX: usize = 1_024;
 
 /// How a cycle is written.
 pub(super) enum WriteMode {
@@ -93,11 +108,8 @@ impl State {
 }
 
 /// What one cycle was waited for has come.
-pub(super) fn complete(
-    finished: Vec<(Rc<Log>, Completion)>,
-    (is_plain, issued_at): (bool, MonotonicNs),
-) {
-    for (log, completion) in finished {
+pub(super) fn complete(finished: &mut Completions, (is_plain, issued_at): (bool, MonotonicNs)) {
+    for (log, completion) in finished.drain(..) {
         log.ends.durable_issue.set((issued_at, !is_plain));
         match completion {
             Completion::Nothing => {}
@@ -161,7 +173,39 @@ impl State {
             changed: Vec::new(),
             is_forced: false,
             buffers: Vec::new(),
+            pace: Pace::default(),
+            spare_plan: CyclePlan::default(),
+            spare_completions: Vec::new(),
         }
+    }
+
+    /// Keeps an empty list for a later cycle.
+    pub(super) fn keep_list(&mut self, list: Completions) {
+        debug_assert!(list.is_empty(), "what is kept has been told");
+        if self.spare_completions.len() < SPARE_LISTS_MAX && list.capacity() <= SPARE_LIST_LEN_MAX {
+            self.spare_completions.push(list);
+        }
+    }
+
+    /// The oldest cycle, if it is done, and the logs whose earlier plain cycles it flushed.
+    pub(super) fn next_finished(&mut self) -> Option<(InFlight, Vec<Rc<Log>>)> {
+        if !self.in_flight.front()?.is_done {
+            return None;
+        }
+        let cycle = self.in_flight.pop_front()?;
+        let expected = self.completed_sequence + 1;
+        assert_eq!(cycle.sequence, expected, "cycles end in order");
+        self.completed_sequence = cycle.sequence;
+        self.pace
+            .note(cycle.queued_bytes, (cycle.issued_at, io::now()));
+        if cycle.is_plain {
+            let logs = cycle.completions.iter().map(|(log, _)| Rc::clone(log));
+            self.unflushed_logs.extend(logs);
+            return Some((cycle, Vec::new()));
+        }
+        self.flushed_sequence = cycle.sequence;
+        let flushed_logs = std::mem::take(&mut self.unflushed_logs);
+        Some((cycle, flushed_logs))
     }
 }
 
@@ -173,5 +217,32 @@ impl LiveFile {
             first_sequence: 0,
             claims: BTreeMap::new(),
         }
+    }
+}
+
+impl Journal {
+    /// Tells of every cycle at the front that is done, in order.
+    pub(super) fn complete_finished(&self) {
+        loop {
+            let next = self.state.borrow_mut().next_finished();
+            let Some((mut cycle, flushed_logs)) = next else {
+                return;
+            };
+            complete(&mut cycle.completions, (cycle.is_plain, cycle.issued_at));
+            flushed_logs.iter().for_each(|log| log.raise_stable_end());
+            self.state.borrow_mut().keep_list(cycle.completions);
+        }
+    }
+
+    /// The seeded fault: tells of a cycle that is not written yet.
+    pub(super) fn complete_early(&self, sequence: u64) {
+        let mut state = self.state.borrow_mut();
+        let cycle = state
+            .in_flight
+            .iter_mut()
+            .find(|cycle| cycle.sequence == sequence);
+        let early = cycle.map(|cycle| std::mem::take(&mut cycle.completions));
+        drop(state);
+        complete(&mut early.unwrap_or_default(), (false, io::now()));
     }
 }

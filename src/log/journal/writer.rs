@@ -15,6 +15,7 @@ use super::state::{
 };
 use super::{Claim, Result};
 use crate::base::limits::{BLOCK_BYTES, DIRECT_WRITES_MAX, KIB, MIB};
+use crate::base::time::MonotonicNs;
 use crate::io::{self, AlignedBuffer, Durability, TaskClass};
 use crate::log::health::Health;
 use crate::log::journal::cycle::CycleHeader;
@@ -23,8 +24,9 @@ use crate::log::seeded::{SeededBug, is_seeded};
 use crate::log::wait::Waiters;
 use crate::metrics::{Counter, ShardMetrics};
 
-/// A second cycle starts beside the first once this much has gathered.
-const OVERLAP_BYTES: usize = 128 * KIB;
+/// A second cycle starts beside the first once this much has gathered: below it a disk is busy
+/// with one write.
+const OVERLAP_BYTES: usize = 512 * KIB;
 /// How long a shard is idle before its last cycle gets one that vouches for it.
 const CLOSING_DELAY: Duration = Duration::from_millis(10);
 /// Cycle buffers kept for the next cycles, and the largest that is kept.
@@ -174,6 +176,7 @@ impl Journal {
         while !self.is_stopped() {
             let seen = self.kicks.get();
             if self.has_work() {
+                self.gather().await;
                 // What other tasks append in this turn joins the cycle.
                 io::yield_now().await;
                 if self.start_cycle() {
@@ -192,11 +195,29 @@ impl Journal {
         }
     }
 
+    /// Waits for the next batches of the last cycle's clients, see [`super::pace`].
+    async fn gather(&self) {
+        let deadline = self.gathers_until();
+        if let Some(deadline) = deadline {
+            let is_enough = || (self.gathers_until().is_none() || self.is_stopped()).then_some(());
+            self.work.wait_until(deadline, is_enough).await;
+        }
+    }
+
+    fn gathers_until(&self) -> Option<MonotonicNs> {
+        let state = self.state.borrow();
+        if state.is_forced || !state.in_flight.is_empty() {
+            return None;
+        }
+        state.pace.waits_until(state.queued_bytes, io::now())
+    }
+
     fn has_work(&self) -> bool {
         let state = self.state.borrow();
+        let overlap_bytes = OVERLAP_BYTES.min(self.options.sizes.cycle_bytes_max);
         let is_free = match state.in_flight.len() {
             0 => true,
-            len => len < CYCLES_IN_FLIGHT_MAX && state.queued_bytes >= OVERLAP_BYTES,
+            len => len < CYCLES_IN_FLIGHT_MAX && state.queued_bytes >= overlap_bytes,
         };
         is_free && (state.is_forced || !state.ready.is_empty())
     }
@@ -243,8 +264,10 @@ impl Journal {
             direct_slots: DIRECT_WRITES_MAX - self.directs_in_flight.get(),
             direct_bytes: self.direct_bytes_left(),
         };
-        let mut plan = CyclePlan::default();
+        let mut plan = std::mem::take(&mut state.spare_plan);
+        let queued_bytes = state.queued_bytes;
         let is_full = take_in_turn(&mut state, &mut plan, &limits);
+        plan.queued_bytes = queued_bytes - state.queued_bytes;
         if plan.records.is_empty() && !state.is_forced {
             if is_full && room < self.options.sizes.cycle_bytes_max {
                 // The end of this file is too short for the next record.
@@ -259,17 +282,18 @@ impl Journal {
         }
         let mode = state.write_mode(&plan, file);
         state.is_forced = false;
-        let directs = std::mem::take(&mut plan.directs);
+        let mut directs = std::mem::take(&mut plan.directs);
         self.directs_in_flight
             .set(self.directs_in_flight.get() + directs.len());
         let (sequence, buffer) = self.encode(&mut state, &mut plan, file);
+        state.spare_plan = plan.emptied();
         if let Some(cycle) = state.in_flight.back_mut() {
             cycle.is_plain = matches!(mode, WriteMode::Plain);
         }
         state.order.place(buffer.len() as u64);
         let ring_file = state.files.get(file).map(|live| live.file.clone());
         drop(state);
-        directs.into_iter().for_each(|run| self.start_direct(run));
+        directs.drain(..).for_each(|run| self.start_direct(run));
         if is_seeded(SeededBug::AckBeforeFlush) {
             self.complete_early(sequence);
         }
@@ -277,7 +301,7 @@ impl Journal {
             return false;
         };
         let journal = Rc::clone(self);
-        io::spawn(TaskClass::Produce, async move {
+        io::spawn_detached(TaskClass::Produce, async move {
             let (result, buffer) = journal
                 .write_cycle(&ring_file, (sequence, position), buffer, mode)
                 .await;
@@ -296,7 +320,7 @@ impl Journal {
         let bytes = &self.direct_bytes_in_flight;
         bytes.set(bytes.get() + run.bytes);
         let journal = Rc::clone(self);
-        io::spawn(TaskClass::Produce, async move {
+        io::spawn_detached(TaskClass::Produce, async move {
             let tickets = (run.first_ticket, run.last_ticket);
             run.log
                 .write_direct(run.segment_base, run.end_position, tickets)
@@ -394,7 +418,8 @@ impl Journal {
         self.options
             .metrics
             .add(Counter::JournalBytes, buffer.len() as u64);
-        let mut completions = Vec::with_capacity(plan.records.len());
+        let mut completions = state.spare_completions.pop().unwrap_or_default();
+        completions.reserve(plan.records.len());
         let Some(live) = state.files.get_mut(file) else {
             unreachable!("the head is one of the ring's files")
         };
@@ -426,9 +451,10 @@ impl Journal {
         }
         state.in_flight.push_back(InFlight {
             sequence,
+            queued_bytes: plan.queued_bytes,
+            issued_at: io::now(),
             is_done: false,
             is_plain: false,
-            issued_at: io::now(),
             completions,
         });
         (sequence, buffer)
@@ -442,7 +468,6 @@ impl Journal {
                 .fail(format!("a journal write in {path} failed: {error}"));
             return;
         }
-        let mut finished = Vec::new();
         let mut early = Vec::new();
         {
             let mut state = self.state.borrow_mut();
@@ -460,41 +485,10 @@ impl Journal {
                     early.append(&mut cycle.completions);
                 }
             }
-            while state.in_flight.front().is_some_and(|cycle| cycle.is_done) {
-                let Some(cycle) = state.in_flight.pop_front() else {
-                    break;
-                };
-                let expected = state.completed_sequence + 1;
-                assert_eq!(cycle.sequence, expected, "cycles end in order");
-                state.completed_sequence = cycle.sequence;
-                let mut flushed_logs = Vec::new();
-                if cycle.is_plain {
-                    let logs = cycle.completions.iter().map(|(log, _)| Rc::clone(log));
-                    state.unflushed_logs.extend(logs);
-                } else {
-                    state.flushed_sequence = cycle.sequence;
-                    flushed_logs = std::mem::take(&mut state.unflushed_logs);
-                }
-                finished.push((cycle, flushed_logs));
-            }
         }
-        complete(early, (false, io::now()));
-        for (cycle, flushed_logs) in finished {
-            complete(cycle.completions, (cycle.is_plain, cycle.issued_at));
-            flushed_logs.iter().for_each(|log| log.raise_stable_end());
-        }
+        complete(&mut early, (false, io::now()));
+        self.complete_finished();
         self.progress.wake_all();
         self.kick();
-    }
-
-    fn complete_early(&self, sequence: u64) {
-        let mut state = self.state.borrow_mut();
-        let cycle = state
-            .in_flight
-            .iter_mut()
-            .find(|cycle| cycle.sequence == sequence);
-        let early = cycle.map(|cycle| std::mem::take(&mut cycle.completions));
-        drop(state);
-        complete(early.unwrap_or_default(), (false, io::now()));
     }
 }

@@ -78,7 +78,11 @@ impl Connection {
         leaving.sent.requests += 1;
         leaving.sent.handled += usize::from(request.is_handled());
         leaving.sent.bytes += bytes;
-        leaving.pieces.extend(answer.pieces);
+        if leaving.pieces.is_empty() {
+            leaving.pieces = answer.pieces;
+        } else {
+            leaving.pieces.extend(answer.pieces);
+        }
         let mut credit = request.credit;
         if answer.credit.is_some() {
             // The records, nearly all of the answer, have credit of their own.

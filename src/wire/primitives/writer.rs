@@ -26,6 +26,26 @@ impl Writer {
         }
     }
 
+    /// A writer that uses the memory of `scratch`, with room for `bytes`.
+    pub(crate) fn over(mut scratch: Vec<u8>, bytes: usize) -> Self {
+        scratch.clear();
+        scratch.reserve(bytes);
+        Self {
+            bytes: scratch,
+            ..Self::default()
+        }
+    }
+
+    /// What was written, copied, and the writer's memory, if that is at most `bytes_max` and
+    /// without shared slices; else the writer.
+    pub(crate) fn into_small(self, bytes_max: usize) -> Result<(Bytes, Vec<u8>), Self> {
+        if self.shared.is_empty() && self.bytes.capacity() <= bytes_max {
+            Ok((Bytes::copy_from_slice(&self.bytes), self.bytes))
+        } else {
+            Err(self)
+        }
+    }
+
     /// Bytes written so far, shared slices included.
     #[must_use]
     pub fn len(&self) -> usize {
