@@ -1,8 +1,8 @@
-//! When the next cycle starts. One that has just ended sends its clients' next batches on their way:
-//! started at once, the next cycle would take what little came meanwhile and the others would wait
-//! for it, so that two half-full cycles would take turns. So a smaller cycle waits a little for the
-//! rest, never longer than a part of what the disk takes anyway, and never when the last one lies
-//! further back than that: a batch that comes alone is written at once.
+//! When the next cycle starts. One that has just ended sends its clients' next batches on their
+//! way: started at once, the next cycle would take what little came meanwhile and the others would
+//! wait for it, so that two half-full cycles would take turns. So a smaller cycle waits a little
+//! for the rest, never longer than a part of what the disk takes anyway, and never when the last
+//! one lies further back than that: a batch that comes alone is written at once.
 
 use std::time::Duration;
 
