@@ -141,6 +141,9 @@ fn compare_produce(session: &mut Session) {
     compare_sequences(session);
 }
 
+/// A record by its timestamp and key.
+type Shape = (TimestampMs, Option<&'static [u8]>);
+
 /// Single records at fault: their places in the batch are named (KIP-467).
 fn compare_faulty_records(session: &mut Session) {
     for peer in [&mut session.kafka, &mut session.coreline] {
@@ -149,7 +152,7 @@ fn compare_faulty_records(session: &mut Session) {
     }
     session.learn();
     let far = TimestampMs(4_000_000_000_000);
-    let shapes: [(&str, [(TimestampMs, Option<&[u8]>); 3]); 4] = [
+    let shapes: [(&str, [Shape; 3]); 4] = [
         (TOPIC, [(TIME, None), (far, None), (far, None)]),
         (
             COMPACTED,
