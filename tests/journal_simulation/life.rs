@@ -1,4 +1,5 @@
 //! One process: recovery, comparison with the model, work, and an end in peace when nothing struck.
+//! Longer than other files: the parts of one life share its state, and are read in its order.
 
 use std::path::Path;
 use std::rc::Rc;
