@@ -161,8 +161,10 @@ pub struct Appended {
 pub struct ReadLimit {
     /// Whole batches up to this sum.
     pub max_bytes: usize,
-    /// The first batch is given even above `max_bytes` (KIP-74) up to this size: there is memory
-    /// for it.
+    /// Memory that they may keep alive: a batch keeps the buffer that it was received in.
+    pub memory_max: usize,
+    /// The first batch is given even above `max_bytes` (KIP-74) while it keeps no more memory than
+    /// this alive.
     pub first_batch_max: usize,
     /// Only batches that end at or below this offset (HW, last stable offset, or log end).
     pub end: Offset,
@@ -175,12 +177,14 @@ pub struct ReadResult {
     pub slices: Vec<Bytes>,
     /// Their sum.
     pub bytes: usize,
-    /// Size of the first batch where it alone was more than the limit allows.
+    /// Memory that they keep alive.
+    pub memory: usize,
+    /// Memory for the next batch where more than the limit allows was needed for it.
     pub needed: usize,
 }
 
 impl ReadResult {
-    /// Nothing, for the first batch is larger than allowed.
+    /// Nothing, for the first batch needs more than is allowed.
     #[must_use]
     pub fn too_large(needed: usize) -> Self {
         Self {

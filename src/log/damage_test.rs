@@ -56,6 +56,7 @@ async fn assert_damaged(log: &Rc<Log>) {
     );
     let limit = ReadLimit {
         max_bytes: 64 * KIB,
+        memory_max: usize::MAX,
         first_batch_max: usize::MAX,
         end: Offset(i64::MAX),
     };
@@ -183,6 +184,7 @@ async fn assert_unserved_past_damage(log: &Rc<Log>) {
     let mark = log.damage().unwrap();
     let limit = ReadLimit {
         max_bytes: 64 * KIB,
+        memory_max: usize::MAX,
         first_batch_max: usize::MAX,
         end: Offset(i64::MAX),
     };
@@ -289,6 +291,7 @@ fn a_batch_with_a_wrong_checksum_is_never_served() {
             let log = open_again(2, &report).await;
             let limit = ReadLimit {
                 max_bytes: MIB,
+                memory_max: usize::MAX,
                 first_batch_max: usize::MAX,
                 end: log.log_end_offset(),
             };

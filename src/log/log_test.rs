@@ -68,6 +68,7 @@ pub(super) async fn read_all(log: &Rc<Log>) -> Vec<(i64, usize, u8)> {
         let end = log.log_end_offset();
         let limit = ReadLimit {
             max_bytes: 64 * KIB,
+            memory_max: usize::MAX,
             first_batch_max: usize::MAX,
             end,
         };

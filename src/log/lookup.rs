@@ -36,6 +36,7 @@ impl Log {
         while from < end.min(self.log_end_offset()) {
             let limit = ReadLimit {
                 max_bytes: SEARCH_BYTES,
+                memory_max: usize::MAX,
                 first_batch_max: usize::MAX,
                 end,
             };

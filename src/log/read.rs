@@ -184,13 +184,15 @@ impl Log {
             LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
         })?;
         let mut slice = window.bytes.slice(..bytes);
-        if bytes < window.bytes.len() / 2 {
-            // What is answered is charged by its size, not by the buffer that it would keep.
+        let mut memory = window.bytes.len() + 2 * BLOCK_BYTES;
+        if bytes < memory / 2 || memory > limit.memory_max {
             slice = Bytes::copy_from_slice(&slice);
+            memory = bytes;
         }
         Ok(Some(ReadResult {
             slices: vec![slice],
             bytes,
+            memory,
             needed: 0,
         }))
     }

@@ -40,6 +40,7 @@ async fn lag(log: Rc<Log>, is_done: Rc<Cell<bool>>) {
     while !is_done.get() {
         let limit = ReadLimit {
             max_bytes: 20_000,
+            memory_max: usize::MAX,
             first_batch_max: usize::MAX,
             end: log.durable_end(),
         };
@@ -144,6 +145,40 @@ fn quiet_logs_with_large_last_batches_keep_no_append_out() {
                 let marks: Vec<u8> = read_all(&log).await.iter().map(|found| found.2).collect();
                 assert_eq!(marks, [0, 1]);
             }
+        })
+        .unwrap();
+}
+
+/// A batch keeps the buffer alive that it came in; a read gives no more than it may keep so.
+#[test]
+fn a_read_keeps_no_more_memory_alive_than_it_may() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    SimRuntime::new(&disk, 1)
+        .block_on(async {
+            let logs = start(1, 4 * 1024 * KIB).await;
+            let log = logs.create_log(identity("t"), config()).await.unwrap();
+            let buffer = 30_000;
+            for mark in 0..3 {
+                let mut context = context();
+                context.buffer_bytes.part = buffer;
+                log.append(batch(10_000, mark), context).await.unwrap();
+            }
+            log.wait_durable(Offset(3)).await.unwrap();
+            let read = async |memory_max, first_batch_max| {
+                let limit = ReadLimit {
+                    max_bytes: usize::MAX,
+                    memory_max,
+                    first_batch_max,
+                    end: Offset(3),
+                };
+                let read = log.read(Offset(0), limit).await.unwrap();
+                (read.slices.len(), read.memory, read.needed)
+            };
+            assert_eq!(read(3 * buffer, 0).await, (3, 3 * buffer, 0));
+            assert_eq!(read(2 * buffer, 0).await, (2, 2 * buffer, buffer));
+            assert_eq!(read(2 * buffer - 1, 0).await, (1, buffer, buffer));
+            assert_eq!(read(0, buffer).await, (1, buffer, buffer), "KIP-74");
+            assert_eq!(read(0, buffer - 1).await, (0, 0, buffer));
         })
         .unwrap();
 }

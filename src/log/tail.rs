@@ -112,18 +112,23 @@ impl Tail {
             .partition_point(|entry| entry.last_offset < from);
         let mut result = ReadResult::default();
         for entry in self.entries.range(first..) {
-            let fits = result.bytes + entry.bytes.len() <= limit.max_bytes;
-            let is_forced = result.bytes == 0 && entry.bytes.len() <= limit.first_batch_max;
             if entry.last_offset >= limit.end {
                 break;
             }
-            if !(fits || is_forced) {
-                if result.bytes == 0 {
-                    result.needed = entry.bytes.len();
+            let is_first = result.bytes == 0;
+            let is_forced = is_first && entry.charge <= limit.first_batch_max;
+            if !is_forced {
+                if result.bytes + entry.bytes.len() > limit.max_bytes {
+                    result.needed = if is_first { entry.charge } else { 0 };
+                    break;
                 }
-                break;
+                if result.memory + entry.charge > limit.memory_max {
+                    result.needed = entry.charge;
+                    break;
+                }
             }
             result.bytes += entry.bytes.len();
+            result.memory += entry.charge;
             result.slices.push(entry.bytes.clone());
         }
         Some(result)

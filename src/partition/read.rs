@@ -44,7 +44,9 @@ pub struct ReadBounds {
     pub isolation: Isolation,
     /// Most bytes.
     pub max_bytes: usize,
-    /// Up to what size the first batch is given even above that (KIP-74).
+    /// Most memory that they may keep alive.
+    pub memory_max: usize,
+    /// With how much memory the first batch is given even above `max_bytes` (KIP-74).
     pub first_batch_max: usize,
 }
 
@@ -57,7 +59,9 @@ pub struct PartitionRead {
     pub records: Result<Vec<Bytes>, PartitionError>,
     /// Bytes of the batches.
     pub bytes: usize,
-    /// Size of the first batch where it was too large for the bounds.
+    /// Memory that they keep alive.
+    pub memory: usize,
+    /// Memory for the next batch where more than the bounds allow was needed for it.
     pub needed: usize,
     /// HW, -1 with an error.
     pub high_watermark: Offset,
@@ -79,6 +83,7 @@ impl PartitionRead {
             place,
             records: Err(error),
             bytes: 0,
+            memory: 0,
             needed: 0,
             high_watermark: Offset(-1),
             last_stable_offset: Offset(-1),
@@ -90,7 +95,7 @@ impl PartitionRead {
 
     /// Leaves the records for another fetch.
     pub fn drop_records(&mut self) {
-        self.bytes = 0;
+        (self.bytes, self.memory) = (0, 0);
         if let Ok(records) = &mut self.records {
             records.clear();
         }
@@ -141,6 +146,7 @@ impl Partition {
             place: spec.place,
             records: Ok(Vec::new()),
             bytes: 0,
+            memory: 0,
             needed: 0,
             high_watermark: self.high_watermark(),
             last_stable_offset: self.last_stable_offset(),
@@ -162,6 +168,7 @@ impl Partition {
         }
         let limit = ReadLimit {
             max_bytes: bounds.max_bytes.min(spec.max_bytes),
+            memory_max: bounds.memory_max,
             first_batch_max: bounds.first_batch_max,
             end: visible_end,
         };
@@ -171,7 +178,7 @@ impl Partition {
             other => other.into(),
         })?;
         read.bytes = result.bytes;
-        read.needed = result.needed;
+        (read.memory, read.needed) = (result.memory, result.needed);
         read.records = Ok(result.slices);
         Ok(read)
     }

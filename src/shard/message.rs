@@ -75,7 +75,9 @@ pub struct ReadMessage {
     pub isolation: Isolation,
     /// Most bytes of all of them.
     pub max_bytes: usize,
-    /// Up to what size the first batch is given even above that.
+    /// Most memory that the batches may keep alive.
+    pub memory_max: usize,
+    /// With how much memory the first batch is given even above `max_bytes`.
     pub first_batch_max: usize,
     /// Park on every partition when fewer bytes than this were found and nothing is urgent.
     pub park_below: usize,

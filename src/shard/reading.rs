@@ -20,11 +20,12 @@ impl Shard {
             self.metrics().record_stage(Stage::Hop, visit.hop());
         }
         let mut answers: Vec<PartitionRead> = Vec::with_capacity(message.specs.len());
-        let (mut found, mut needed, mut urgent) = (0, 0, false);
+        let (mut found, mut memory, mut needed, mut urgent) = (0, 0, 0, false);
         for spec in &message.specs {
             let bounds = ReadBounds {
                 isolation: message.isolation,
                 max_bytes: message.max_bytes.saturating_sub(found),
+                memory_max: message.memory_max.saturating_sub(memory),
                 first_batch_max: if found == 0 {
                     message.first_batch_max
                 } else {
@@ -36,6 +37,7 @@ impl Shard {
                 None => PartitionRead::failed(spec.place, PartitionError::Unknown),
             };
             found += answer.bytes;
+            memory += answer.memory;
             needed = needed.max(answer.needed);
             urgent |= answer.is_urgent();
             answers.push(answer);

@@ -135,6 +135,7 @@ async fn read(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
     let from = start.0 + world.below((end.0 - start.0).max(1) as u64) as i64;
     let limit = ReadLimit {
         max_bytes: 1 << world.below(21),
+        memory_max: usize::MAX,
         first_batch_max: usize::MAX,
         end,
     };

@@ -233,6 +233,7 @@ pub async fn read_all(log: &Rc<Log>) -> Result<(Vec<u8>, i64), String> {
     while next < end {
         let limit = ReadLimit {
             max_bytes: 1 << 20,
+            memory_max: usize::MAX,
             first_batch_max: usize::MAX,
             end,
         };

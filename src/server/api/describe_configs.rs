@@ -4,6 +4,8 @@
 //! - Sources, synonyms, types and read-only flags are Kafka's; texts are our own. The broker's own
 //!   settings (`coreline.…`, `write.caching`) stand beside Kafka's.
 //! - The broker of the empty name stands for what holds for all brokers; nothing is set there yet.
+//! - A resource that is named again is described once, where Kafka repeats it: clients keep one
+//!   description of each, and few bytes asked again and again must not make an answer of any size.
 //!
 //! Absent: client metrics and groups (resource types 16 and 32), which are INVALID_REQUEST.
 
@@ -49,9 +51,11 @@ pub fn respond(
         request,
         broker_texts,
     };
+    let mut seen = HashSet::new();
     DescribeConfigsResponse {
         throttle_time_ms: 0,
         results: (request.resources.iter())
+            .filter(|resource| seen.insert((resource.resource_type, &resource.resource_name)))
             .map(|resource| asked.result(resource))
             .collect(),
     }

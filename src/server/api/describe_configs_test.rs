@@ -133,3 +133,26 @@ fn the_broker_and_its_log_level_are_described() {
         (1, "root", 6)
     );
 }
+
+#[test]
+fn a_resource_that_is_named_again_is_described_once() {
+    let resource = |resource_type, name: &str| DescribeConfigsResource {
+        resource_type,
+        resource_name: name.to_owned(),
+        configuration_keys: None,
+    };
+    let request = DescribeConfigsRequest {
+        resources: vec![
+            resource(2, "a"),
+            resource(4, "a"),
+            resource(2, "b"),
+            resource(2, "a"),
+        ],
+        ..DescribeConfigsRequest::default()
+    };
+    let response = respond(&image(), &request, &BrokerTexts::default());
+    let described: Vec<(i8, &str)> = (response.results.iter())
+        .map(|result| (result.resource_type, result.resource_name.as_str()))
+        .collect();
+    assert_eq!(described, [(2, "a"), (4, "a"), (2, "b")]);
+}

@@ -33,10 +33,12 @@ pub mod operations;
 pub mod produce;
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::connection::{Answer, CloseReason, Outcome, Progress, guarded};
 use super::context::RequestContext;
 use crate::base::ids::CorrelationId;
+use crate::base::limits::KIB;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass};
 use crate::metrics::Stage;
@@ -46,6 +48,12 @@ use crate::wire::frame::encode_response;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::api_versions::unsupported_version_response;
 use crate::wire::primitives::Reader;
+
+/// Answers up to this size are sent without memory of their own, so that clients of a small cluster
+/// learn its state however many answers others leave unread.
+const ANSWER_BYTES_UNCHARGED: usize = 64 * KIB;
+/// How long a larger one waits for memory: as long as clients wait for an answer by default.
+const ANSWER_MEMORY_WAIT: Duration = Duration::from_secs(30);
 
 /// What starting a request gives: until when it may wait, and how far it is.
 pub type Started = (Option<MonotonicNs>, Progress);
@@ -69,15 +77,15 @@ pub fn start(
         0 => produce::start(call.context, &call.header, call.reader),
         1 => call.spawn(TaskClass::Fetch, fetch::handle),
         2 => call.answer(TaskClass::Fetch, list_offsets::handle),
-        3 => call.answer(TaskClass::Fetch, metadata::handle),
+        3 => call.answer_within_memory(TaskClass::Fetch, metadata::handle),
         10 => call.answer(TaskClass::Fetch, find_coordinator::handle),
         18 => call.answer(TaskClass::Fetch, api_versions::handle),
         19 => call.answer(TaskClass::Fetch, create_topics::handle),
         20 => call.answer(TaskClass::Fetch, delete_topics::handle),
         22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
-        32 => call.answer(TaskClass::Fetch, describe_configs::handle),
+        32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
         60 => call.answer(TaskClass::Fetch, describe_cluster::handle),
-        75 => call.answer(TaskClass::Fetch, describe_topic_partitions::handle),
+        75 => call.answer_within_memory(TaskClass::Fetch, describe_topic_partitions::handle),
         23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
         // Every key of the served table stands above; a key that does not is a fault of ours.
         _ => Err(unserved(&call.header)),
@@ -107,6 +115,43 @@ impl Call<'_> {
             async move |context: &RequestContext, header: &RequestHeader, request| {
                 let response = handler(context, header, request).await;
                 encode(&response, header.api_version, header.correlation_id)
+            },
+        )
+    }
+
+    /// A handler that only reads, or does the same when called twice, and whose answer may be far
+    /// larger than its request. One for which there is no memory is dropped, and made again once
+    /// there is.
+    fn answer_within_memory<Q, R, F>(
+        self,
+        class: TaskClass,
+        handler: F,
+    ) -> Result<Started, CloseReason>
+    where
+        Q: Message + Clone + 'static,
+        R: Message + 'static,
+        F: AsyncFn(&RequestContext, &RequestHeader, Q) -> R + 'static,
+    {
+        self.spawn(
+            class,
+            async move |context: &RequestContext, header: &RequestHeader, request: Q| {
+                let mut credit = context.node().shard().budget().credit();
+                let deadline = io::now().after(ANSWER_MEMORY_WAIT);
+                loop {
+                    let response = handler(context, header, request.clone()).await;
+                    let mut answer = encode(&response, header.api_version, header.correlation_id)?;
+                    drop(response);
+                    let bytes = answer.bytes();
+                    if bytes <= ANSWER_BYTES_UNCHARGED || credit.settle(bytes) {
+                        answer.credit = Some(credit);
+                        return Ok(answer);
+                    }
+                    drop(answer);
+                    let missing = bytes.saturating_sub(credit.bytes());
+                    if !credit.take_batch_answer(missing, deadline).await {
+                        return Err(CloseReason::NoMemory(bytes));
+                    }
+                }
             },
         )
     }

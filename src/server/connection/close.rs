@@ -47,6 +47,9 @@ pub enum CloseReason {
     /// An answer is not read.
     #[error("left an answer unread while others waited for the memory that it holds")]
     NotReading,
+    /// Others hold the memory for answers.
+    #[error("there was no memory for an answer of {0} bytes within 30 s")]
+    NoMemory(usize),
     /// Nothing asked for `connections.max.idle.ms`.
     #[error("idle for longer than connections.max.idle.ms")]
     Idle,

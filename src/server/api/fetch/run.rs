@@ -22,6 +22,10 @@ use crate::shard::{
 /// Longer than clients that leave answers unread are borne with while others wait.
 const MEMORY_WAIT: Duration = Duration::from_secs(2);
 
+/// Memory asked for each byte wanted, as a batch may keep a buffer of this many times its size
+/// alive; what is not used goes back after the read.
+const MEMORY_PER_BYTE: usize = 4;
+
 /// One request to one owner.
 struct Asked {
     owner: ShardId,
@@ -103,6 +107,15 @@ impl<'a> FetchRun<'a> {
         reads.sum()
     }
 
+    /// Memory that what was found keeps alive.
+    fn memory(&self) -> usize {
+        let reads = self.targets.iter().map(|target| match target {
+            Target::Readable { read, .. } => read.as_ref().map_or(0, |read| read.memory),
+            Target::Refused(_) => 0,
+        });
+        reads.sum()
+    }
+
     fn is_enough(&self) -> bool {
         let urgent = self.targets.iter().any(|target| match target {
             Target::Readable { read, .. } => read.as_ref().is_some_and(PartitionRead::is_urgent),
@@ -121,11 +134,11 @@ impl<'a> FetchRun<'a> {
                 *parked = None;
             }
         }
-        let held = self.found();
+        let (held, memory_held) = (self.found(), self.memory());
         let wanted = self.parameters.max_bytes.saturating_sub(held);
         let deadline = self.parameters.deadline.max(io::now().after(MEMORY_WAIT));
         // Also a client that wants little gets its first batch (KIP-74).
-        let share = wanted.max(ANSWER_BYTES_MIN);
+        let share = wanted.saturating_mul(MEMORY_PER_BYTE).max(ANSWER_BYTES_MIN);
         let granted = self.credit.take_for_answer(share, deadline).await;
         let park_below = if may_wait && granted > 0 {
             self.parameters.min_bytes.saturating_sub(held)
@@ -142,11 +155,12 @@ impl<'a> FetchRun<'a> {
         }
         slowest.add_to(&mut self.times);
         // What was granted and not found goes back.
-        let found = self.found();
-        if !self.credit.settle(found) {
+        if !self.credit.settle(self.memory()) {
             self.drop_records(places);
-            self.credit.settle(held);
+            self.credit.settle(memory_held);
         }
+        // There is more, and memory for no more of it: waiting would not bring it.
+        self.is_curtailed |= places.iter().any(|place| self.needed(*place) > 0);
         if self.found() == 0 {
             self.read_large_batch(places, deadline).await;
         }
@@ -155,28 +169,30 @@ impl<'a> FetchRun<'a> {
     /// With nothing found because the first batch is larger than what was granted, waits for that
     /// much and reads it alone.
     async fn read_large_batch(&mut self, places: &[u32], deadline: MonotonicNs) {
-        let needed = |place: &&u32| match self.targets.get(**place as usize) {
-            Some(Target::Readable {
-                read: Some(read), ..
-            }) => read.needed,
-            _ => 0,
-        };
-        let Some(place) = places.iter().find(|place| needed(place) > 0).copied() else {
+        let mut all = places.iter().copied();
+        let Some(place) = all.find(|place| self.needed(*place) > 0) else {
             return;
         };
-        let bytes = needed(&&place);
-        // It has not parked, and answers with what memory allows.
-        self.is_curtailed = true;
+        let bytes = self.needed(place);
         if !self.credit.take_batch_answer(bytes, deadline).await {
             return;
         }
         for owner in self.ask(&[place], (bytes, bytes), 0) {
             self.take_in(owner).await.add_to(&mut self.times);
         }
-        let found = self.found();
-        if !self.credit.settle(found) {
+        if !self.credit.settle(self.memory()) {
             self.drop_records(&[place]);
             self.credit.settle(0);
+        }
+    }
+
+    /// Memory for the next batch of a place, where more than there was is needed for it.
+    fn needed(&self, place: u32) -> usize {
+        match self.targets.get(place as usize) {
+            Some(Target::Readable {
+                read: Some(read), ..
+            }) => read.needed,
+            _ => 0,
         }
     }
 
@@ -194,7 +210,7 @@ impl<'a> FetchRun<'a> {
     fn ask(
         &self,
         places: &[u32],
-        (bytes, first_batch_max): (usize, usize),
+        (bytes, memory): (usize, usize),
         park_below: usize,
     ) -> Vec<Asked> {
         let mut by_owner: Vec<(ShardId, Vec<ReadSpec>)> = Vec::new();
@@ -211,39 +227,36 @@ impl<'a> FetchRun<'a> {
             .map(|(owner, specs)| (*owner, specs.len()))
             .collect();
         let shard = self.context.node().shard();
-        let is_shared = counts.len() > 1 && first_batch_max > 0;
-        let shares = shares(&counts, bytes);
-        let asked = by_owner
-            .into_iter()
-            .zip(shares)
-            .map(|((owner, specs), max_bytes)| {
-                // All first batches together stay within what was granted.
-                let first_batch_max = if is_shared {
-                    max_bytes.max(1)
-                } else {
-                    first_batch_max
-                };
-                let (reply, answers) = reply_slot();
-                let places = specs.iter().map(|spec| spec.place).collect();
-                let message = ReadMessage {
-                    specs,
-                    isolation: self.parameters.isolation,
-                    max_bytes,
-                    first_batch_max,
-                    park_below,
-                    fetch: self.fetch,
-                    from: shard.id(),
-                    visit: Visit::sent(io::now()),
-                    reply,
-                };
-                shard.send(owner, ShardMessage::Read(message));
-                Asked {
-                    owner,
-                    places,
-                    park_below,
-                    answers,
-                }
-            });
+        let memory_shares = shares(&counts, memory);
+        let shares = shares(&counts, bytes).into_iter().zip(memory_shares);
+        let asked =
+            by_owner
+                .into_iter()
+                .zip(shares)
+                .map(|((owner, specs), (max_bytes, memory_max))| {
+                    let (reply, answers) = reply_slot();
+                    let places = specs.iter().map(|spec| spec.place).collect();
+                    let message = ReadMessage {
+                        specs,
+                        isolation: self.parameters.isolation,
+                        max_bytes,
+                        memory_max,
+                        // All first batches together stay within what was granted.
+                        first_batch_max: memory_max,
+                        park_below,
+                        fetch: self.fetch,
+                        from: shard.id(),
+                        visit: Visit::sent(io::now()),
+                        reply,
+                    };
+                    shard.send(owner, ShardMessage::Read(message));
+                    Asked {
+                        owner,
+                        places,
+                        park_below,
+                        answers,
+                    }
+                });
         asked.collect()
     }
 
