@@ -11,6 +11,7 @@ use super::config::LogIdentity;
 use super::health::Health;
 use super::journal::{Claim, Journal};
 use super::partition_log::Log;
+use super::read_ahead::{AheadBudget, share_of};
 use super::segment::Segment;
 use super::wait::Turns;
 use super::write_back::{WRITERS_MAX, WriteBack};
@@ -39,6 +40,7 @@ pub(crate) struct ShardContext {
     pub(crate) health: Rc<Health>,
     pub(crate) journal: Rc<Journal>,
     pub(crate) cache: CacheBudget,
+    pub(crate) read_ahead: AheadBudget,
     pub(crate) write_back: WriteBack,
     pub(crate) metrics: Rc<ShardMetrics>,
     /// Appends that wait for room go on in the order in which they came.
@@ -90,12 +92,15 @@ impl ShardContext {
     ) -> Self {
         let write_bytes =
             options.write_buffer_bytes() / 4 / WRITERS_MAX / BLOCK_BYTES * BLOCK_BYTES;
+        let ahead_bytes = share_of(options.cache_bytes);
+        let cache_bytes = options.cache_bytes - ahead_bytes;
         Self {
             directory: options.directory.clone(),
             write_bytes_max: write_bytes.clamp(WRITE_BYTES_LEAST, WRITE_BYTES_MAX),
             incarnation: options.incarnation,
             shard: options.shard,
-            cache: CacheBudget::new(options.cache_bytes, Rc::clone(&journal.room)),
+            cache: CacheBudget::new(cache_bytes, Rc::clone(&journal.room)),
+            read_ahead: AheadBudget::new(ahead_bytes),
             metrics: Rc::clone(&journal.options.metrics),
             journal,
             health,

@@ -41,6 +41,7 @@ impl Log {
         self.remove_folder().await?;
         let (charge, pinned) = self.tail.borrow_mut().truncate(Offset(i64::MIN));
         self.shard.cache.drop_cached(charge, pinned);
+        self.read_ahead.clear();
         self.set_status(LogStatus::Gone);
         Ok(())
     }

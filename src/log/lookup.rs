@@ -25,7 +25,7 @@ impl Log {
     /// # Errors
     /// [`ReadError::Log`] when the log cannot be read.
     pub async fn offset_for_timestamp(
-        &self,
+        self: &Rc<Self>,
         timestamp: TimestampMs,
         end: Offset,
     ) -> Result<Option<TimestampedOffset>, ReadError> {
@@ -64,7 +64,7 @@ impl Log {
     /// # Errors
     /// [`ReadError::Log`] when the log cannot be read.
     pub async fn offset_of_max_timestamp(
-        &self,
+        self: &Rc<Self>,
         end: Offset,
     ) -> Result<Option<TimestampedOffset>, ReadError> {
         let mut largest = TimestampMs::NONE;

@@ -40,6 +40,7 @@ mod open;
 mod partition_log;
 mod producers;
 mod read;
+mod read_ahead;
 mod roll;
 mod scan;
 mod segment;

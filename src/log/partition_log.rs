@@ -19,6 +19,7 @@ use super::format::epoch_cache::EpochCache;
 use super::format::producer_state::ProducerStates;
 use super::journal::JournalQueue;
 use super::journal::record::LogId;
+use super::read_ahead::ReadAhead;
 use super::segment::Segment;
 use super::tail::Tail;
 use super::wait::{Turns, Waiters};
@@ -72,6 +73,7 @@ pub struct Log {
     pub(crate) segments: RefCell<BTreeMap<i64, Rc<Segment>>>,
     active: RefCell<Rc<Segment>>,
     pub(crate) tail: RefCell<Tail>,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) marks: RefCell<Marks>,
     pub(crate) epochs: RefCell<EpochCache>,
     pub(crate) producers: RefCell<ProducerStates>,
@@ -140,6 +142,7 @@ impl Log {
             segments: RefCell::new(parts.segments),
             active: RefCell::new(parts.active),
             tail: RefCell::default(),
+            read_ahead: ReadAhead::default(),
             marks: RefCell::default(),
             epochs: RefCell::new(parts.epochs),
             producers: RefCell::new(parts.producers),

@@ -8,6 +8,7 @@ use super::config::{ReadLimit, ReadResult};
 use super::damage::describe;
 use super::error::{LogError, ReadError};
 use super::partition_log::Log;
+use super::read_ahead::{AHEAD_BATCH_BYTES_MAX, ReadEnd};
 use super::segment::{Segment, SegmentIndex, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
@@ -21,9 +22,9 @@ const READ_BYTES_MAX: usize = MIB;
 const READ_BYTES_MIN: usize = 16 * KIB;
 
 /// Bytes of a segment from `position` on.
-struct Window {
+pub(crate) struct Window {
     position: u64,
-    bytes: Bytes,
+    pub(crate) bytes: Bytes,
 }
 
 impl Log {
@@ -32,7 +33,11 @@ impl Log {
     ///
     /// # Errors
     /// [`ReadError::OutOfRange`] outside `log_start_offset..=log_end_offset`.
-    pub async fn read(&self, from: Offset, limit: ReadLimit) -> Result<ReadResult, ReadError> {
+    pub async fn read(
+        self: &Rc<Self>,
+        from: Offset,
+        limit: ReadLimit,
+    ) -> Result<ReadResult, ReadError> {
         self.shard.health.check()?;
         let (start, end) = (self.log_start_offset(), self.log_end_offset());
         let limit = self.below_damage(from, limit)?;
@@ -47,7 +52,10 @@ impl Log {
             metrics.add(Counter::BytesFetchedFromCache, result.bytes as u64);
             return Ok(result);
         }
-        let read = self.read_segments(from, &limit).await;
+        let read = match self.read_from_windows(from, &limit).await? {
+            Some(result) => Ok(result),
+            None => self.read_segments(from, &limit).await,
+        };
         if let Ok(result) = &read {
             metrics.add(Counter::BytesFetchedFromDisk, result.bytes as u64);
         }
@@ -90,7 +98,7 @@ impl Log {
     }
 
     async fn read_segments(
-        &self,
+        self: &Rc<Self>,
         from: Offset,
         limit: &ReadLimit,
     ) -> Result<ReadResult, ReadError> {
@@ -109,7 +117,12 @@ impl Log {
             };
             let result = self.read_segment(&segment, from, limit).await?;
             match (result, next_base) {
-                (Some(result), _) => return Ok(result),
+                (Some((result, end)), _) => {
+                    if let Some(end) = end {
+                        self.note_read(from, end);
+                    }
+                    return Ok(result);
+                }
                 // Compaction may leave nothing at the end of a segment.
                 (None, Some(next_base)) => from = next_base,
                 (None, None) => {
@@ -122,7 +135,7 @@ impl Log {
     }
 
     /// Where the bytes of a segment's file end for readers: what follows is in the tail.
-    fn file_end(&self, segment: &Segment) -> u64 {
+    pub(crate) fn file_end(&self, segment: &Segment) -> u64 {
         let tail = self.tail.borrow();
         match tail.first_position_in(segment.base_offset) {
             Some(position) => position.min(segment.size.get()),
@@ -135,7 +148,7 @@ impl Log {
         segment: &Rc<Segment>,
         from: Offset,
         limit: &ReadLimit,
-    ) -> Result<Option<ReadResult>, ReadError> {
+    ) -> Result<Option<(ReadResult, Option<ReadEnd>)>, ReadError> {
         let file = self.open_reader(segment).await?;
         self.load_index(segment).await;
         let start = {
@@ -169,32 +182,17 @@ impl Log {
         let header = parse(segment, &window)?;
         let length = header.total_bytes();
         if header.last_offset() >= limit.end {
-            return Ok(Some(ReadResult::default()));
+            return Ok(Some((ReadResult::default(), None)));
         }
         if length > limit.max_bytes.max(limit.first_batch_max) {
-            return Ok(Some(ReadResult::too_large(length)));
+            return Ok(Some((ReadResult::too_large(length), None)));
         }
         let want_here = length.max(limit.max_bytes.min(READ_BYTES_MAX));
         let in_file = usize::try_from(end - window.position).unwrap_or(usize::MAX);
         if window.bytes.len() < want_here.min(in_file) {
             window = read_window(segment, &file, window.position, end, want_here).await?;
         }
-        let bytes = whole_batches(&window.bytes, limit).map_err(|what| {
-            let (path, position) = (segment.path(), window.position);
-            LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
-        })?;
-        let mut slice = window.bytes.slice(..bytes);
-        let mut memory = window.bytes.len() + 2 * BLOCK_BYTES;
-        if bytes < memory / 2 || memory > limit.memory_max {
-            slice = Bytes::copy_from_slice(&slice);
-            memory = bytes;
-        }
-        Ok(Some(ReadResult {
-            slices: vec![slice],
-            bytes,
-            memory,
-            needed: 0,
-        }))
+        answer(segment, &window, limit).map(Some)
     }
 
     pub(crate) async fn open_reader(&self, segment: &Rc<Segment>) -> Result<File, LogError> {
@@ -219,30 +217,81 @@ impl Log {
     }
 }
 
-/// Length of the whole batches at the front that the limit allows; the first is allowed already.
-/// Each is checked by its checksum, as what comes from a disk may not be what was written; the
-/// error says what is wrong with the first.
-fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> Result<usize, String> {
-    let mut taken = 0;
-    while let Some(rest) = bytes.get(taken..) {
+/// The batches at the front of a window that the limit allows, and where they end, for the next
+/// read to be seen as sequential.
+fn answer(
+    segment: &Segment,
+    window: &Window,
+    limit: &ReadLimit,
+) -> Result<(ReadResult, Option<ReadEnd>), ReadError> {
+    let batches = whole_batches(&window.bytes, limit).map_err(|what| {
+        let (path, position) = (segment.path(), window.position);
+        LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
+    })?;
+    let mut slice = window.bytes.slice(..batches.bytes);
+    let mut memory = window.bytes.len() + 2 * BLOCK_BYTES;
+    if batches.bytes < memory / 2 || memory > limit.memory_max {
+        slice = Bytes::copy_from_slice(&slice);
+        memory = batches.bytes;
+    }
+    let end = ReadEnd {
+        next: batches.next,
+        base: segment.base_offset.0,
+        position: window.position + batches.bytes as u64,
+    };
+    let result = ReadResult {
+        slices: vec![slice],
+        bytes: batches.bytes,
+        memory,
+        needed: 0,
+    };
+    Ok((
+        result,
+        (batches.largest <= AHEAD_BATCH_BYTES_MAX).then_some(end),
+    ))
+}
+
+/// Whole batches at the front of some bytes.
+pub(crate) struct WholeBatches {
+    pub(crate) bytes: usize,
+    /// The offset after them.
+    pub(crate) next: Offset,
+    /// Bytes of the largest.
+    largest: usize,
+}
+
+/// The whole batches at the front that the limit allows; the first is allowed already. Each is
+/// checked by its checksum, as what comes from a disk may not be what was written; the error says
+/// what is wrong with the first.
+pub(crate) fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> Result<WholeBatches, String> {
+    let mut whole = WholeBatches {
+        bytes: 0,
+        next: Offset(0),
+        largest: 0,
+    };
+    while let Some(rest) = bytes.get(whole.bytes..) {
         let Ok(header) = BatchHeader::parse(rest) else {
             break;
         };
         let length = header.total_bytes();
-        let fits = taken == 0 || taken + length <= limit.max_bytes;
+        let fits = whole.bytes == 0 || whole.bytes + length <= limit.max_bytes;
         if length > rest.len() || header.last_offset() >= limit.end || !fits {
             break;
         }
         match rest.get(..length).map(verify_crc) {
-            Some(Ok(())) => taken += length,
-            Some(Err(error)) if taken == 0 => return Err(error.to_string()),
+            Some(Ok(())) => {
+                whole.bytes += length;
+                whole.next = header.next_offset();
+                whole.largest = whole.largest.max(length);
+            }
+            Some(Err(error)) if whole.bytes == 0 => return Err(error.to_string()),
             _ => break,
         }
     }
-    if taken == 0 {
+    if whole.bytes == 0 {
         return Err("the file ends within a batch".to_owned());
     }
-    Ok(taken)
+    Ok(whole)
 }
 
 fn parse(segment: &Segment, window: &Window) -> Result<BatchHeader, ReadError> {
@@ -252,7 +301,7 @@ fn parse(segment: &Segment, window: &Window) -> Result<BatchHeader, ReadError> {
     })
 }
 
-async fn read_window(
+pub(crate) async fn read_window(
     segment: &Segment,
     file: &File,
     position: u64,

@@ -65,6 +65,11 @@ pub struct ShardLogs {
 }
 
 impl ShardLogs {
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> &Rc<ShardContext> {
+        &self.context
+    }
+
     /// Opens the shard's journal. `recover` has run before on the same directory.
     ///
     /// # Errors
@@ -297,10 +302,10 @@ impl ShardLogs {
         self.context.journal.cycles()
     }
 
-    /// Bytes of the tail caches, pinned ones included.
+    /// Bytes of the tail caches, pinned ones included, and of what is read ahead.
     #[must_use]
     pub fn cached_bytes(&self) -> usize {
-        self.context.cache.used()
+        self.context.cache.used() + self.context.read_ahead.used()
     }
 
     /// Whether a failed write or flush has taken the directory offline.

@@ -223,6 +223,7 @@ impl Log {
     fn forget_past(&self, end: Offset) {
         let (charge, pinned) = self.tail.borrow_mut().truncate(end);
         self.shard.cache.drop_cached(charge, pinned);
+        self.read_ahead.clear();
         self.epochs.borrow_mut().truncate_from_end(end);
     }
 
