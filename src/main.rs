@@ -16,7 +16,8 @@ use coreline::server::startup;
 use coreline::wire;
 use tracing::{error, info, warn};
 
-use command::arguments::Arguments;
+use command::arguments::{Arguments, Command};
+use command::latency;
 use command::screen::{self, Started};
 use command::settings;
 use command::signals::{Signals, Wish, ask_to_stop};
@@ -28,6 +29,15 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     start_log();
+    if let Some(Command::Latency(wanted)) = &arguments.command {
+        return match latency::run(wanted) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                error!("{reason}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run(&arguments) {
         Ok(code) => code,
         Err(refusal) => {
@@ -79,6 +89,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let broker =
         Broker::start(prepared, Box::new(on_failure)).map_err(|error| error.to_string())?;
     print!("{screen}");
+    if let Some(address) = broker.admin_address() {
+        println!("  admin        http://{address}/latency, /metrics, /healthz");
+    }
     loop {
         match signals.next() {
             Ok(Wish::Report) => print!("{}", broker.metrics().table(key_name)),

@@ -2,15 +2,25 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 
 /// A broker that speaks Kafka's protocol and keeps Kafka's files.
 ///
 /// Without arguments: a one-node broker on 127.0.0.1:9092 with its data in ./data, one shard per
 /// core. SIGTERM stops it cleanly, SIGUSR1 prints its latencies.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "coreline", version, about, long_about)]
+#[command(
+    name = "coreline",
+    version,
+    about,
+    long_about,
+    args_conflicts_with_subcommands = true
+)]
 pub struct Arguments {
+    /// Something else than to serve.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// Settings under Kafka's names, as in Kafka's own server.properties.
     #[arg(value_name = "server.properties")]
     pub file: Option<PathBuf>,
@@ -22,4 +32,32 @@ pub struct Arguments {
     /// Print what every setting means here, then end.
     #[arg(long)]
     pub settings: bool,
+}
+
+/// What `coreline` does beside serving.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Print the latencies of a running broker: per API key and stage, and what the slowest
+    /// requests spent their time on.
+    Latency(LatencyArguments),
+}
+
+/// What `coreline latency` asks.
+#[derive(Clone, Debug, Args)]
+pub struct LatencyArguments {
+    /// The broker's admin port.
+    #[arg(long, value_name = "host:port", default_value = "127.0.0.1:9644")]
+    pub admin: String,
+
+    /// One shard instead of all together.
+    #[arg(long, value_name = "number")]
+    pub shard: Option<u16>,
+
+    /// The last minute instead of everything since the start.
+    #[arg(long)]
+    pub minute: bool,
+
+    /// Print again every two seconds until interrupted.
+    #[arg(long)]
+    pub watch: bool,
 }

@@ -1,6 +1,7 @@
 //! The `coreline` command: its line, its settings, what it prints, how it ends.
 
 pub mod arguments;
+pub mod latency;
 pub mod screen;
 pub mod settings;
 pub mod signals;

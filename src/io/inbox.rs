@@ -87,6 +87,12 @@ impl<T: Send + 'static> InboxSender<T> {
         }
     }
 
+    /// Messages queued now.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.shared.len.load(Ordering::Relaxed)
+    }
+
     /// Whether the receiving end is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {

@@ -90,6 +90,11 @@ impl CacheBudget {
         self.room.wake_all();
     }
 
+    /// Bytes that may be charged.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// Bytes charged now.
     pub(crate) fn used(&self) -> usize {
         self.used.get()

@@ -191,6 +191,13 @@ impl Log {
         self.ends.durable_end.get()
     }
 
+    /// Bytes of all its segments.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        let segments = self.segments.borrow();
+        segments.values().map(|segment| segment.size.get()).sum()
+    }
+
     /// When the write was issued that last moved the durable end, and whether it was a flush.
     #[must_use]
     pub fn durable_issue(&self) -> (MonotonicNs, bool) {

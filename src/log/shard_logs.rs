@@ -308,6 +308,19 @@ impl ShardLogs {
         self.context.cache.used() + self.context.read_ahead.used()
     }
 
+    /// Bytes of the tail caches, and how many they may be.
+    #[must_use]
+    pub fn cache_fill(&self) -> (usize, usize) {
+        let cache = &self.context.cache;
+        (cache.used(), cache.bytes_max())
+    }
+
+    /// Bytes of the journal's ring that hold what is not written back, and its size.
+    #[must_use]
+    pub fn journal_fill(&self) -> (u64, u64) {
+        self.context.journal.fill()
+    }
+
     /// Whether a failed write or flush has taken the directory offline.
     #[must_use]
     pub fn is_offline(&self) -> bool {

@@ -110,3 +110,57 @@ fn an_exchange_gives_what_came_since_the_last() {
         Some(0)
     );
 }
+
+#[test]
+fn a_compact_copy_keeps_every_value() {
+    let shard = ShardMetrics::new();
+    let mut times = StageTimes::default();
+    times.add(Stage::Flush, Duration::from_micros(40));
+    for number in 1..=2_000u64 {
+        let latency = Duration::from_nanos(number * number * 1_000);
+        shard.record_request(PRODUCE, latency, &times);
+        shard.record_stage(Stage::Flush, latency * 3);
+    }
+    let whole = shard.exchange(Recorded::default());
+    let mut copy = Recorded::default();
+    copy.merge_compact(&Compact::of(&whole));
+    assert_eq!(copy.request(PRODUCE), whole.request(PRODUCE));
+    assert_eq!(copy.stage(Stage::Flush), whole.stage(Stage::Flush));
+    let shares = |of: &Recorded| of.tail(PRODUCE).map(|tail| tail.shares_from(1_000_000));
+    assert_eq!(shares(&copy), shares(&whole));
+    assert!(shares(&copy).is_some_and(|shares| shares.requests > 1_000));
+}
+
+#[test]
+fn a_distribution_is_in_milliseconds_and_ends_at_the_maximum() {
+    let shard = ShardMetrics::new();
+    for ms in 1..=1_000 {
+        shard.record_stage(Stage::Park, Duration::from_millis(ms));
+    }
+    let recorded = shard.exchange(Recorded::default());
+    let text = export::hgrm(recorded.stage(Stage::Park).expect("recorded"));
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            line.split_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect()
+        })
+        .collect();
+    let rows: Vec<_> = rows.into_iter().filter(|row| row.len() >= 3).collect();
+    let half = rows.iter().find(|row| row[1] == 0.5).expect("the median");
+    assert!(
+        (half[0] / 500.0 - 1.0).abs() < 0.01 && half[3] == 2.0,
+        "{text}"
+    );
+    let last = rows.last().expect("rows");
+    assert_eq!((last.len(), last[1], last[2]), (3, 1.0, 1_000.0));
+    assert!((last[0] / 1_000.0 - 1.0).abs() < 0.01, "{text}");
+    assert!(rows.windows(2).all(|pair| pair[0][2] <= pair[1][2]));
+    let sum = text.lines().find(|line| line.starts_with("#[Max"));
+    assert!(
+        sum.is_some_and(|line| line.ends_with("Total count    =         1000]")),
+        "{text}"
+    );
+}

@@ -10,10 +10,13 @@
 //! | `shard` | what a shard records into, and its counters |
 //! | `recorded` | histograms per API key and stage |
 //! | `tail` | what the slowest requests spent their time on |
-//! | `snapshot`, `table` | for reading |
+//! | `compact` | a second of them in little memory |
+//! | `snapshot`, `table`, `export` | for reading |
 //!
 //! Absent: names of API keys (the caller knows them), the clock, any output.
 
+mod compact;
+pub mod export;
 mod recorded;
 mod shard;
 mod snapshot;
@@ -21,6 +24,7 @@ mod stage;
 mod table;
 mod tail;
 
+pub use self::compact::Compact;
 pub use self::recorded::{LATENCY_NS_MAX, Recorded};
 pub use self::shard::{Counter, ShardMetrics};
 pub use self::snapshot::MetricsSnapshot;

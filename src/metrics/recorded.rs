@@ -1,10 +1,12 @@
 //! The histograms of a time span, on one shard or on several.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::compact::Compact;
 use super::stage::{Stage, StageTimes};
 use super::tail::Tail;
 use crate::base::ids::ApiKey;
@@ -44,10 +46,25 @@ impl Recorded {
         }
     }
 
+    /// Adds a short span.
+    pub fn merge_compact(&mut self, other: &Compact) {
+        for (key, counts) in &other.requests {
+            record_counts(&mut self.requests, *key, counts);
+        }
+        for (stage, counts) in &other.stages {
+            record_counts(&mut self.stages, *stage, counts);
+        }
+        for (key, steps) in &other.tails {
+            self.tails.entry(*key).or_default().merge_steps(steps);
+        }
+    }
+
     /// Forgets the values and keeps the memory.
     pub fn clear(&mut self) {
-        self.requests.values_mut().for_each(Histogram::reset);
-        self.stages.values_mut().for_each(Histogram::reset);
+        let histograms = self.requests.values_mut().chain(self.stages.values_mut());
+        histograms
+            .filter(|histogram| !histogram.is_empty())
+            .for_each(Histogram::reset);
         self.tails.values_mut().for_each(Tail::clear);
     }
 
@@ -87,13 +104,35 @@ fn as_ns(latency: Duration) -> u64 {
 }
 
 fn record<K: Ord>(histograms: &mut BTreeMap<K, Histogram<u64>>, key: K, latency: Duration) {
-    if let Some(histogram) = histograms.get_mut(&key) {
-        return histogram.saturating_record(as_ns(latency));
-    }
-    // The bounds are constants that the library accepts; were they not, the latency is not kept.
-    if let Ok(mut histogram) = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, DIGITS) {
+    if let Some(histogram) = histogram_of(histograms, key) {
         histogram.saturating_record(as_ns(latency));
-        histograms.insert(key, histogram);
+    }
+}
+
+fn record_counts<K: Ord>(
+    histograms: &mut BTreeMap<K, Histogram<u64>>,
+    key: K,
+    counts: &[(u64, u64)],
+) {
+    if let Some(histogram) = histogram_of(histograms, key) {
+        for (value, count) in counts {
+            histogram.saturating_record_n(*value, *count);
+        }
+    }
+}
+
+/// The bounds are constants that the library accepts; were they not, nothing is kept.
+fn histogram_of<K: Ord>(
+    histograms: &mut BTreeMap<K, Histogram<u64>>,
+    key: K,
+) -> Option<&mut Histogram<u64>> {
+    match histograms.entry(key) {
+        Entry::Occupied(held) => Some(held.into_mut()),
+        Entry::Vacant(place) => {
+            let bounds = (LATENCY_NS_MIN, LATENCY_NS_MAX);
+            let fresh = Histogram::new_with_bounds(bounds.0, bounds.1, DIGITS).ok()?;
+            Some(place.insert(fresh))
+        }
     }
 }
 

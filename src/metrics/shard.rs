@@ -34,6 +34,14 @@ named! {
         BytesFetchedFromCache = "bytes fetched from cache",
         /// Bytes of records served from disk.
         BytesFetchedFromDisk = "bytes fetched from disk",
+        /// Appends of batches that were refused.
+        AppendsFailed = "appends refused",
+        /// Bytes of those.
+        BytesRefused = "bytes of appends refused",
+        /// Bytes of records found for fetches.
+        BytesFetched = "bytes fetched",
+        /// Reads of a partition for a fetch that failed.
+        ReadsFailed = "reads failed",
         /// Messages to other shards.
         Hops = "hops to other shards",
         /// Writes of the journal.

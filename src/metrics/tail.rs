@@ -11,13 +11,22 @@ const STEPS: usize = 4 * 40;
 /// The stage times of one API key's requests, by latency.
 #[derive(Clone, Debug)]
 pub struct Tail {
-    steps: Vec<Step>,
+    steps: Vec<TailStep>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+pub(super) struct TailStep {
     requests: u64,
     ns: [u64; STAGES],
+}
+
+impl TailStep {
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        for (sum, ns) in self.ns.iter_mut().zip(&other.ns) {
+            *sum = sum.saturating_add(*ns);
+        }
+    }
 }
 
 /// How the time of the requests at and above a latency divides.
@@ -32,7 +41,7 @@ pub struct TailShares {
 impl Default for Tail {
     fn default() -> Self {
         Self {
-            steps: vec![Step::default(); STEPS],
+            steps: vec![TailStep::default(); STEPS],
         }
     }
 }
@@ -58,27 +67,35 @@ impl Tail {
 
     pub(super) fn merge(&mut self, other: &Self) {
         for (sum, step) in self.steps.iter_mut().zip(&other.steps) {
-            sum.requests += step.requests;
-            for (sum, ns) in sum.ns.iter_mut().zip(&step.ns) {
-                *sum = sum.saturating_add(*ns);
+            sum.add(step);
+        }
+    }
+
+    /// The steps that are not empty, with their places.
+    pub(super) fn steps(&self) -> Vec<(usize, TailStep)> {
+        let all = self.steps.iter().copied().enumerate();
+        all.filter(|(_, step)| step.requests > 0).collect()
+    }
+
+    pub(super) fn merge_steps(&mut self, steps: &[(usize, TailStep)]) {
+        for (place, step) in steps {
+            if let Some(sum) = self.steps.get_mut(*place) {
+                sum.add(step);
             }
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.steps.fill(Step::default());
+        self.steps.fill(TailStep::default());
     }
 
     /// Where the requests of at least this latency spent their time, to the nearest step (19 %)
     /// below. What a client asked to wait for is left out.
     #[must_use]
     pub fn shares_from(&self, latency_ns: u64) -> TailShares {
-        let mut sum = Step::default();
+        let mut sum = TailStep::default();
         for step in self.steps.iter().skip(step_of(latency_ns)) {
-            sum.requests += step.requests;
-            for (sum, ns) in sum.ns.iter_mut().zip(&step.ns) {
-                *sum = sum.saturating_add(*ns);
-            }
+            sum.add(step);
         }
         let counted = |stage: &Stage| *stage != Stage::Park;
         let of = |stage: Stage| sum.ns.get(stage as usize).copied().unwrap_or(0);

@@ -219,6 +219,7 @@ impl Partition {
             self.append_records_to_leader((batch, buffer_bytes), required_acks, deadline);
         match appending.await {
             Err(failure) => {
+                self.count_failure(bytes);
                 times.appended_at = io::clock();
                 times.answered_at = times.appended_at;
                 answer.complete(Err(failure), times);
@@ -240,12 +241,27 @@ impl Partition {
         }
     }
 
+    fn count_failure(&self, bytes: usize) {
+        self.metrics.add(Counter::AppendsFailed, 1);
+        self.metrics.add(Counter::BytesRefused, bytes as u64);
+        self.note(|counts| {
+            counts.appends += 1;
+            counts.appends_failed += 1;
+            counts.bytes_refused += bytes as u64;
+        });
+    }
+
     fn count(&self, appended: &Appended, bytes: usize) {
         if appended.duplicate {
             self.metrics.add(Counter::BatchesDuplicate, 1);
             return;
         }
         let records = appended.last_offset.0 - appended.base_offset.0 + 1;
+        self.note(|counts| {
+            counts.appends += 1;
+            counts.records_in += records.unsigned_abs();
+            counts.bytes_in += bytes as u64;
+        });
         self.metrics.add(Counter::BatchesAppended, 1);
         self.metrics.add(Counter::BytesAppended, bytes as u64);
         self.metrics

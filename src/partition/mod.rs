@@ -17,6 +17,7 @@ pub mod parked;
 pub mod pending;
 pub mod read;
 pub mod replica;
+pub mod state;
 
 pub use append::{
     AppendAnswer, AppendFailure, AppendOutcome, AppendReply, QueuedAppend, RequiredAcks,
@@ -28,3 +29,4 @@ pub use leadership::{LeaderOnly, Leadership};
 pub use parked::{ParkedFetch, Waiter};
 pub use read::{Isolation, OffsetQuery, PartitionRead, ReadBounds, ReadSpec};
 pub use replica::{Partition, PartitionOptions, WakeSink};
+pub use state::{PartitionCounts, PartitionState};

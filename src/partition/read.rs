@@ -8,6 +8,7 @@ use super::replica::Partition;
 use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
 use crate::base::time::TimestampMs;
 use crate::log::{ReadError, ReadLimit, TimestampedOffset};
+use crate::metrics::Counter;
 
 /// Up to where a reader sees (`FetchIsolation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +129,22 @@ impl Partition {
     /// answer is empty.
     pub async fn read(&self, spec: &ReadSpec, bounds: ReadBounds) -> PartitionRead {
         match self.read_records(spec, bounds).await {
-            Ok(read) => read,
-            Err(error) => PartitionRead::failed(spec.place, error),
+            Ok(read) => {
+                self.metrics.add(Counter::BytesFetched, read.bytes as u64);
+                self.note(|counts| {
+                    counts.reads += 1;
+                    counts.bytes_out += read.bytes as u64;
+                });
+                read
+            }
+            Err(error) => {
+                self.metrics.add(Counter::ReadsFailed, 1);
+                self.note(|counts| {
+                    counts.reads += 1;
+                    counts.reads_failed += 1;
+                });
+                PartitionRead::failed(spec.place, error)
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use super::leadership::Leadership;
 use super::parked::{Waiter, Waiters};
 use super::pending::PendingAppends;
 use super::read::Isolation;
+use super::state::PartitionCounts;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, TopicPartition};
 use crate::log::{Log, LogError, LogEvent};
 use crate::metrics::ShardMetrics;
@@ -46,6 +47,7 @@ pub struct Partition {
     on_durable: RefCell<Waiters>,
     wake: WakeSink,
     pub(super) metrics: Rc<ShardMetrics>,
+    pub(super) counts: Cell<PartitionCounts>,
     closed: Cell<bool>,
 }
 
@@ -107,6 +109,7 @@ impl Partition {
             on_durable: RefCell::default(),
             wake,
             metrics,
+            counts: Cell::default(),
             closed: Cell::new(false),
         });
         let observed = Rc::downgrade(&partition);

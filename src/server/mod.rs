@@ -9,6 +9,7 @@
     )
 )]
 
+pub mod admin;
 pub mod api;
 pub mod connection;
 pub mod context;

@@ -25,16 +25,13 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::node::Node;
+use super::admin::Admin;
 use super::startup::{DirectoryLock, Prepared};
 use crate::io::InboxSender;
 use crate::io::inbox::inbox;
 use crate::metrics::MetricsSnapshot;
-use crate::shard::{Shard, ShardMessage};
 use control::{Command, ControlOptions};
 
-/// How long a shard may take to answer with its metrics.
-const METRICS_WAIT: Duration = Duration::from_secs(1);
 /// Commands that may wait for the control thread.
 const COMMANDS_LEN_MAX: usize = 4;
 
@@ -61,7 +58,7 @@ pub struct StopReport {
 /// main thread alone.
 pub struct Broker {
     addresses: Vec<SocketAddr>,
-    shards: Vec<InboxSender<ShardMessage>>,
+    admin: Admin,
     commands: InboxSender<Command>,
     control: JoinHandle<()>,
     /// Held until the last thread has ended.
@@ -72,7 +69,7 @@ impl fmt::Debug for Broker {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Broker")
             .field("addresses", &self.addresses)
-            .field("shards", &self.shards.len())
+            .field("admin", &self.admin.address())
             .finish_non_exhaustive()
     }
 }
@@ -90,12 +87,16 @@ impl Broker {
             config,
             budgets,
             cpus,
+            admin,
             lock,
             ..
         } = prepared;
         let addresses = addresses(&config)?;
+        let config = Arc::new(config);
+        // Before recovery, which it may tell of.
+        let admin = Admin::start(&config, admin).map_err(ServeError::Start)?;
         let options = ControlOptions {
-            config: Arc::new(config),
+            config,
             budgets,
             cpus,
             random_seed: entropy(),
@@ -114,14 +115,18 @@ impl Broker {
         let served = is_ready.recv();
         let served = served.unwrap_or_else(|_| Err("the control thread has ended".to_owned()));
         match served {
-            Ok(serving) => Ok(Self {
-                addresses,
-                shards: serving.shards,
-                commands,
-                control,
-                _lock: lock,
-            }),
+            Ok(serving) => {
+                admin.serve(serving.shards);
+                Ok(Self {
+                    addresses,
+                    admin,
+                    commands,
+                    control,
+                    _lock: lock,
+                })
+            }
             Err(reason) => {
+                admin.end();
                 let _ = control.join();
                 Err(ServeError::Start(reason))
             }
@@ -134,33 +139,16 @@ impl Broker {
         &self.addresses
     }
 
-    /// Asks every shard for its metrics and adds them up. A shard that does not answer within a
-    /// second is left out.
+    /// What all shards have recorded since the start.
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
-        let (answer, answers) = channel();
-        let mut asked = 0;
-        for shard in &self.shards {
-            let answer = answer.clone();
-            let ask = move |shard: &std::rc::Rc<Shard>| {
-                if let Some(node) = shard.attachment::<Node>() {
-                    let metrics = node.metrics();
-                    let _ = answer.send(metrics.snapshot());
-                }
-            };
-            if shard.try_send(ShardMessage::Run(Box::new(ask))).is_ok() {
-                asked += 1;
-            }
-        }
-        drop(answer);
-        let mut sum = MetricsSnapshot::default();
-        for _ in 0..asked {
-            let Ok(snapshot) = answers.recv_timeout(METRICS_WAIT) else {
-                break;
-            };
-            sum.merge(&snapshot);
-        }
-        sum
+        self.admin.collect()
+    }
+
+    /// The address of the admin port, if there is one.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.address()
     }
 
     /// Stops taking requests, answers what is in flight, writes back, closes.
@@ -168,10 +156,12 @@ impl Broker {
     pub fn stop(self) -> StopReport {
         let started = Instant::now();
         let metrics = self.metrics();
+        self.admin.stop();
         let (answer, answers) = channel();
         let told = self.commands.try_send(Command::Stop(answer)).is_ok();
         let is_clean = told && answers.recv().unwrap_or(false);
         let has_ended = self.control.join().is_ok();
+        self.admin.end();
         StopReport {
             is_clean: is_clean && has_ended,
             duration: started.elapsed(),

@@ -216,6 +216,12 @@ impl Budget {
         self.common_bytes_free
     }
 
+    /// Bytes of the common part.
+    #[must_use]
+    pub fn common_bytes_max(&self) -> usize {
+        self.common_bytes_max
+    }
+
     /// Bytes of the common part that are in use.
     #[must_use]
     pub fn common_bytes_used(&self) -> usize {

@@ -168,6 +168,12 @@ impl Shard {
         self.partitions.borrow().get(&id).cloned()
     }
 
+    /// How many partitions are hosted here.
+    #[must_use]
+    pub fn partition_count(&self) -> usize {
+        self.partitions.borrow().len()
+    }
+
     /// All partitions hosted here.
     #[must_use]
     pub fn partitions(&self) -> Vec<Rc<Partition>> {

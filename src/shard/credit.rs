@@ -96,6 +96,12 @@ impl SharedBudget {
         self.inner.budget.borrow().frame_bytes_max()
     }
 
+    /// Bytes of the common part.
+    #[must_use]
+    pub fn common_bytes_max(&self) -> usize {
+        self.inner.budget.borrow().common_bytes_max()
+    }
+
     /// Bytes of the common part in use.
     #[must_use]
     pub fn common_bytes_used(&self) -> usize {

@@ -2,11 +2,12 @@
 //! clients take.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod admin;
 pub mod requests;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -15,7 +16,7 @@ use coreline::base::config::{BrokerConfig, Budgets, Listener};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{BrokerId, CorrelationId, Uuid};
 use coreline::base::limits::MIB;
-use coreline::server::serve::Broker;
+use coreline::server::serve::{Broker, StopReport};
 use coreline::server::startup::{DirectoryLock, Prepared};
 use coreline::wire::api;
 use coreline::wire::codec::Message;
@@ -36,6 +37,8 @@ pub struct HarnessOptions {
     pub requests_bytes: u64,
     pub request_bytes_max: usize,
     pub fetch_sessions_max: usize,
+    pub has_admin: bool,
+    pub latency_log: Option<PathBuf>,
 }
 
 impl Default for HarnessOptions {
@@ -45,6 +48,8 @@ impl Default for HarnessOptions {
             requests_bytes: 256 * MIB as u64,
             request_bytes_max: 100 * MIB,
             fetch_sessions_max: 1_000,
+            has_admin: false,
+            latency_log: None,
         }
     }
 }
@@ -124,6 +129,17 @@ impl Harness {
     pub fn connect(&self) -> Client {
         Client::connect(self.address)
     }
+
+    /// The admin port's address.
+    pub fn admin(&self) -> SocketAddr {
+        let broker = self.broker.as_ref().unwrap();
+        broker.admin_address().expect("an admin port")
+    }
+
+    /// Stops it in order and keeps its folder.
+    pub fn stop(&mut self) -> StopReport {
+        self.broker.take().unwrap().stop()
+    }
 }
 
 impl Drop for Harness {
@@ -147,6 +163,8 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
         log_dir: folder.to_owned(),
         socket_request_bytes_max: options.request_bytes_max,
         fetch_sessions_max: options.fetch_sessions_max,
+        admin_listener: None,
+        latency_log: options.latency_log.clone(),
         ..BrokerConfig::default()
     };
     config.listeners.clients.push(Listener {
@@ -167,6 +185,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
             disk_reserve_bytes: 0,
         },
         cpus: vec![None; options.shards],
+        admin: options.has_admin.then(admin::bind),
         lock: DirectoryLock::take(folder).unwrap(),
         warnings: Vec::new(),
     };

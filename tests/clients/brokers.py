@@ -115,6 +115,8 @@ class Coreline(Broker):
         settings = {
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "log.dirs": str(self.data),
+            # Several brokers run at a time.
+            "coreline.admin.listener": "",
             **self.settings,
         }
         words = [str(self.binary)]

@@ -59,7 +59,8 @@ def refusal_cells(report, broker):
 
     def words(port, data, *more):
         found = [str(broker.binary), "--override", f"listeners=PLAINTEXT://127.0.0.1:{port}",
-                 "--override", f"log.dirs={data}"]
+                 "--override", f"log.dirs={data}",
+                 "--override", "coreline.admin.listener="]
         for setting in more:
             found += ["--override", setting]
         return found
@@ -146,7 +147,8 @@ def sample_cell(make_broker):
     file = broker.folder / "server.properties"
     text = file.read_text().replace("9092", str(broker.port)).replace("9093", str(broker.port + 1))
     file.write_text(text.replace("/tmp/kraft-combined-logs", str(broker.data)))
-    broker.words = lambda: [str(broker.binary), str(file)]
+    broker.words = lambda: [str(broker.binary), str(file),
+                            "--override", "coreline.admin.listener="]
     with broker:
         text = broker.log.read_text(errors="replace")
         for part in ("num.io.threads", "nothing is bound for the controller", str(broker.data)):

@@ -41,7 +41,8 @@ impl Broker {
         let port = free_port();
         let settings = folder.join("server.properties");
         let text = format!(
-            "{SETTINGS}listeners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={}\ncoreline.cores=1\n",
+            "{SETTINGS}listeners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={}\ncoreline.cores=1\n\
+             coreline.admin.listener=\n",
             folder.join("data").display()
         );
         std::fs::write(&settings, text).expect("settings are written");

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::admin::AdminAddress;
 use super::cores::Cores;
 use super::listener::Listeners;
 use super::setting::{list, parse_boolean};
@@ -79,7 +80,7 @@ pub struct BrokerConfig {
     /// `coreline.validate.compressed`
     pub validate_compressed: bool,
     /// `coreline.admin.listener`; `None` opens no admin port.
-    pub admin_listener: Option<String>,
+    pub admin_listener: Option<AdminAddress>,
     /// `coreline.latency.log`
     pub latency_log: Option<PathBuf>,
     /// `coreline.slow.request.ms`
@@ -142,8 +143,8 @@ impl BrokerConfig {
             journal_bytes: values.bytes("coreline.journal.bytes"),
             disk_reserve_bytes: values.bytes("coreline.disk.reserve.bytes"),
             validate_compressed: values.boolean("coreline.validate.compressed"),
-            admin_listener: Some(values.text("coreline.admin.listener"))
-                .filter(|text| !text.is_empty()),
+            admin_listener: AdminAddress::parse(&values.text("coreline.admin.listener"))
+                .unwrap_or_default(),
             latency_log: values.given("coreline.latency.log").map(PathBuf::from),
             slow_request_ms: u64::try_from(values.long("coreline.slow.request.ms")).unwrap_or(0),
             texts,

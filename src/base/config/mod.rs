@@ -9,6 +9,7 @@
 //! makes them from [`table`]), what depends on the machine ([`Budgets::divide`] gets its size as
 //! an argument).
 
+mod admin;
 mod broker;
 mod budget;
 mod cores;
@@ -21,6 +22,7 @@ pub mod table;
 mod topic;
 mod topic_checks;
 
+pub use self::admin::AdminAddress;
 pub use self::broker::BrokerConfig;
 pub use self::budget::{Budgets, Machine, TooLittleMemory};
 pub use self::cores::Cores;

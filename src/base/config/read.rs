@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::admin::AdminAddress;
 use super::broker::{BrokerConfig, per_ip};
 use super::cores::Cores;
 use super::listener::{self, ListenerTexts};
@@ -255,6 +256,10 @@ impl Reading {
         let cores = self.texts.get("coreline.cores").cloned();
         if let Some(Err(reason)) = cores.map(|text| Cores::parse(&text)) {
             self.value_fault("coreline.cores", reason);
+        }
+        let admin = self.texts.get("coreline.admin.listener").cloned();
+        if let Some(Err(reason)) = admin.map(|text| AdminAddress::parse(&text)) {
+            self.value_fault("coreline.admin.listener", reason);
         }
         for name in [
             "log.retention.ms",

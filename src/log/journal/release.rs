@@ -26,6 +26,11 @@ pub(crate) enum Copied {
 }
 
 impl Journal {
+    /// Bytes of the ring that are in use, and its size.
+    pub(crate) fn fill(&self) -> (u64, u64) {
+        self.state.borrow().order.fill(&self.options.sizes)
+    }
+
     pub(super) async fn release_loop(self: Rc<Self>) {
         let mut is_growing = false;
         while !self.is_stopped() {

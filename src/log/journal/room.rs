@@ -94,6 +94,13 @@ impl RingOrder {
         (in_head + files * usable).saturating_sub(sizes.control_bytes + reserved)
     }
 
+    /// Bytes in use, and those of all files.
+    pub(crate) fn fill(&self, sizes: &RingSizes) -> (u64, u64) {
+        let full = (self.used.len() as u64).saturating_sub(1) * sizes.file_bytes;
+        let head = self.used.back().map_or(0, |_| self.head_position);
+        (full + head, self.len() as u64 * sizes.file_bytes)
+    }
+
     /// Half of the ring is in use: the oldest file is to be released.
     pub(crate) fn is_release_due(&self) -> bool {
         self.used.len() * 2 > self.len() && self.used.len() > 1

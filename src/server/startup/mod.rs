@@ -9,6 +9,7 @@ mod directory_lock;
 mod machine;
 mod ports;
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -50,7 +51,7 @@ pub enum StartupError {
     #[error(transparent)]
     Machine(#[from] Refusal),
     /// A port cannot be bound.
-    #[error("cannot listen on {address}: {source}; {advice}")]
+    #[error("cannot listen on {address}: {source}; {advice} {setting}")]
     Port {
         /// The listener's address.
         address: String,
@@ -58,6 +59,8 @@ pub enum StartupError {
         source: std::io::Error,
         /// What to do.
         advice: &'static str,
+        /// The setting that names the address.
+        setting: &'static str,
     },
     /// A listener's host has no address.
     #[error("the listener's host {host} cannot be resolved: {source}")]
@@ -89,6 +92,8 @@ pub struct Prepared {
     pub budgets: Budgets,
     /// The CPU of each shard; `None` leaves a shard where the system puts it.
     pub cpus: Vec<Option<usize>>,
+    /// The admin port, bound; `None` for no admin port.
+    pub admin: Option<TcpListener>,
     /// Held as long as the broker runs.
     pub lock: DirectoryLock,
     /// What an operator should be warned of.
@@ -109,6 +114,8 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
     config.log_dir = path;
     let lock = DirectoryLock::take(&config.log_dir)?;
     ports::settle(&mut config.listeners.clients)?;
+    let admin = config.admin_listener.as_ref().map(ports::bind_admin);
+    let admin = admin.transpose()?;
     let allowed = cpus::allowed();
     let cpus = cpus::choose(&config.cores, &allowed)?;
     // One ring for each shard and one for the controller.
@@ -128,6 +135,7 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
         config,
         budgets,
         cpus,
+        admin,
         lock,
         warnings,
     })

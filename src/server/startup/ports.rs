@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddr
 use std::time::{Duration, Instant};
 
 use super::StartupError;
-use crate::base::config::Listener;
+use crate::base::config::{AdminAddress, Listener};
 
 /// How long a killed broker's port may stay in use: the kernel needs more than a second on a loaded
 /// machine, and only a port that is truly taken is refused that much later.
@@ -24,10 +24,11 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
     let mut held = Vec::with_capacity(listeners.len());
     for listener in listeners {
         let address = resolve(&listener.host, listener.port)?;
-        let probe = bind_in_time(address).map_err(|source| refusal(address, source))?;
+        let probe =
+            bind_in_time(address).map_err(|source| refusal(address, source, "listeners"))?;
         let bound = probe
             .local_addr()
-            .map_err(|source| refusal(address, source))?;
+            .map_err(|source| refusal(address, source, "listeners"))?;
         held.push(probe);
         listener.host = bound.ip().to_string();
         listener.port = bound.port();
@@ -80,18 +81,31 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartupError> {
         .ok_or_else(|| unknown(io::ErrorKind::NotFound.into()))
 }
 
-fn refusal(address: SocketAddr, source: io::Error) -> StartupError {
+/// Binds the admin port. It is held from now on: nobody else listens on it.
+pub(super) fn bind_admin(at: &AdminAddress) -> Result<TcpListener, StartupError> {
+    let address = resolve(&at.host, at.port)?;
+    let bound = bind_in_time(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    bound.map_err(|source| refusal(address, source, "coreline.admin.listener"))
+}
+
+fn refusal(address: SocketAddr, source: io::Error, setting: &'static str) -> StartupError {
     let advice = match source.kind() {
         io::ErrorKind::AddrInUse => {
-            "another process has this port (see `ss -ltnp`); stop that one or set listeners"
+            "another process has this port (see `ss -ltnp`); stop that one or choose another in"
         }
-        io::ErrorKind::PermissionDenied => "ports below 1024 need root or CAP_NET_BIND_SERVICE",
-        _ => "set listeners to an address of this machine",
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another in"
+        }
+        _ => "name an address of this machine in",
     };
     StartupError::Port {
         address: address.to_string(),
         source,
         advice,
+        setting,
     }
 }
 

@@ -1,13 +1,12 @@
-use std::net::TcpListener;
-
 use super::*;
-use crate::base::config::{Cores, Sources, read};
+use crate::base::config::{AdminAddress, Cores, Sources, read};
 
 fn config(folder: &Path, port: u16) -> BrokerConfig {
     let overrides = [
         format!("log.dirs={}", folder.display()),
         format!("listeners=PLAINTEXT://127.0.0.1:{port}"),
         "coreline.cores=1".to_owned(),
+        "coreline.admin.listener=".to_owned(),
     ];
     let sources = Sources {
         file: None,
@@ -60,7 +59,11 @@ fn a_port_that_another_shares_willingly_is_refused() {
     let address: SockaddrIn = getsockname(other.as_raw_fd()).expect("an address");
     let refusal = prepare(config(folder.path(), address.port())).expect_err("in use");
     assert!(matches!(refusal, StartupError::Port { .. }), "{refusal}");
-    assert!(refusal.to_string().contains("ss -ltnp"), "{refusal}");
+    let text = refusal.to_string();
+    assert!(
+        text.contains("ss -ltnp") && text.ends_with(" listeners"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -71,6 +74,28 @@ fn a_port_in_use_is_refused() {
     assert!(prepare(config(folder.path(), port)).is_err());
     drop(other);
     prepare(config(folder.path(), port)).expect("free");
+}
+
+#[test]
+fn an_admin_port_is_held_and_one_in_use_refused_by_its_setting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with_admin = |port| {
+        let mut config = config(folder.path(), 0);
+        let host = "127.0.0.1".to_owned();
+        config.admin_listener = Some(AdminAddress { host, port });
+        config
+    };
+    let first = prepare(with_admin(0)).expect("free");
+    let held = first.admin.as_ref().map(TcpListener::local_addr);
+    let address = held.expect("a port").expect("an address");
+    assert!(TcpListener::bind(address).is_err(), "nobody else listens");
+    drop(first);
+    let other = TcpListener::bind(address).expect("given up");
+    let refusal = prepare(with_admin(address.port())).expect_err("in use");
+    let text = refusal.to_string();
+    assert!(text.contains("ss -ltnp"), "{text}");
+    assert!(text.ends_with("coreline.admin.listener"), "{text}");
+    drop(other);
 }
 
 #[test]

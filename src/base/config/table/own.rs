@@ -17,10 +17,10 @@ settings! {
     "Whether an answer waits for the write only and not for the flush of the disk.";
     "coreline.validate.compressed": Boolean => Some("true"), Any, ReadOnly, Effective;
     "Whether compressed batches are decoded and checked before they are accepted.";
-    "coreline.admin.listener": String => Some("127.0.0.1:9644"), Any, ReadOnly, NotYet;
-    "Address of the admin port: health, metrics, latency.";
-    "coreline.latency.log": String => None, Any, ReadOnly, NotYet;
-    "File for an interval log of the latency histograms.";
+    "coreline.admin.listener": String => Some("127.0.0.1:9644"), Any, ReadOnly, Effective;
+    "Host and port of the admin port: health, metrics, latency. Empty for none.";
+    "coreline.latency.log": String => None, Any, ReadOnly, Effective;
+    "File for an interval log (.hlog) of the latency histograms; begun anew at 64 MiB.";
     "coreline.slow.request.ms": Long => Some("1000"), AtLeast(0), ReadOnly, Effective;
     "Requests slower than this are logged with their stages.";
     "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, NotYet;

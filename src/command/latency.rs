@@ -1,0 +1,84 @@
+//! `coreline latency`: asks a broker's admin port for its table.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http1;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode, body::Bytes};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::arguments::LatencyArguments;
+
+/// Between two tables of `--watch`.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// How long the broker may take to answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Clears a terminal and goes to its top.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+/// Prints the table, once or until interrupted. The error is the text to print.
+pub fn run(arguments: &LatencyArguments) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| error.to_string())?;
+    loop {
+        let asked = async { tokio::time::timeout(ANSWER_WAIT, ask(arguments)).await };
+        let table = runtime.block_on(asked);
+        let table = table.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        let table = table.map_err(|reason| {
+            format!(
+                "no latencies from {}: {reason}; is the broker running, and is this its \
+                 coreline.admin.listener (--admin)?",
+                arguments.admin
+            )
+        })?;
+        if !arguments.watch {
+            print!("{table}");
+            return Ok(());
+        }
+        print!("{CLEAR}{table}");
+        std::thread::sleep(WATCH_INTERVAL);
+    }
+}
+
+async fn ask(arguments: &LatencyArguments) -> Result<String, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let stream = TcpStream::connect(&arguments.admin).await;
+    let stream = stream.map_err(|error| text(&error))?;
+    let connected = http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = connected.map_err(|error| text(&error))?;
+    let request = Request::get(path(arguments))
+        .header(HOST, &arguments.admin)
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| text(&error))?;
+    let exchange = async {
+        let answer = sender.send_request(request).await?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await?.to_bytes();
+        // The connection ends with its sender.
+        drop(sender);
+        Ok::<_, hyper::Error>((status, body))
+    };
+    let tasks = tokio::task::LocalSet::new();
+    tasks.spawn_local(connection);
+    let (status, body) = tasks
+        .run_until(exchange)
+        .await
+        .map_err(|error| text(&error))?;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    if status == StatusCode::OK {
+        Ok(body)
+    } else {
+        Err(body.trim_end().to_owned())
+    }
+}
+
+fn path(arguments: &LatencyArguments) -> String {
+    let window = if arguments.minute { "minute" } else { "start" };
+    let shard = arguments.shard.map(|number| format!("&shard={number}"));
+    format!("/latency.txt?window={window}{}", shard.unwrap_or_default())
+}
