@@ -31,6 +31,10 @@ struct Arguments {
     /// Where the test file goes: the disk to measure.
     #[arg(long)]
     folder: Option<PathBuf>,
+    /// CPU of the peer's thread; this one's when not given. A peer elsewhere has to be woken there,
+    /// as a broker's clients have.
+    #[arg(long)]
+    peer_cpu: Option<usize>,
     /// Given by cargo; means nothing here.
     #[arg(long, hide = true)]
     bench: bool,
@@ -49,6 +53,21 @@ fn per_byte(work: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
     Ok((thread_cpu() - before).as_nanos() as f64 / TOTAL_BYTES as f64)
 }
 
+static PEER_CPU: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+
+/// Moves this thread, a peer's, to its CPU.
+fn move_to_peer_cpu() -> io::Result<()> {
+    let Some(cpu) = PEER_CPU.get() else {
+        return Ok(());
+    };
+    let mut set = nix::sched::CpuSet::new();
+    set.set(*cpu)?;
+    Ok(nix::sched::sched_setaffinity(
+        nix::unistd::Pid::from_raw(0),
+        &set,
+    )?)
+}
+
 fn socket_pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let client = TcpStream::connect(listener.local_addr()?)?;
@@ -59,6 +78,7 @@ fn socket_pair() -> io::Result<(TcpStream, TcpStream)> {
 /// A peer on a thread of its own that sends `TOTAL_BYTES`.
 fn sender(mut stream: TcpStream, chunk_bytes: usize) -> std::thread::JoinHandle<io::Result<()>> {
     std::thread::spawn(move || {
+        move_to_peer_cpu()?;
         let chunk = vec![7u8; chunk_bytes];
         for _ in 0..TOTAL_BYTES / chunk_bytes {
             stream.write_all(&chunk)?;
@@ -85,6 +105,7 @@ fn receive_part(chunk_bytes: usize) -> io::Result<f64> {
 fn send_part(chunk_bytes: usize) -> io::Result<f64> {
     let (mut client, mut server) = socket_pair()?;
     let peer = std::thread::spawn(move || -> io::Result<()> {
+        move_to_peer_cpu()?;
         let mut chunk = vec![0; chunk_bytes];
         while server.read(&mut chunk)? > 0 {}
         Ok(())
@@ -280,6 +301,7 @@ fn durable_write_probe(folder: &std::path::Path) -> io::Result<(f64, f64)> {
 fn main() -> io::Result<()> {
     let arguments = Arguments::parse();
     let chunk = arguments.chunk;
+    arguments.peer_cpu.map(|cpu| PEER_CPU.set(cpu));
     let folder = arguments.folder.unwrap_or_else(std::env::temp_dir);
     let folder = folder.join(format!("coreline-floor-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
