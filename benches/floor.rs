@@ -31,8 +31,9 @@ struct Arguments {
     /// Where the test file goes: the disk to measure.
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// CPU of the peer's thread; this one's when not given. A peer elsewhere has to be woken there,
-    /// as a broker's clients have.
+    /// CPU of the peer's thread; wherever this one may run when not given. scripts/bench puts it on
+    /// the load generator's: a peer elsewhere has to be woken there, as a broker's clients have. On
+    /// the same CPU a loopback send takes a quarter of that, which no broker can have.
     #[arg(long)]
     peer_cpu: Option<usize>,
     /// Given by cargo; means nothing here.

@@ -2,11 +2,13 @@
 //!
 //!     cargo bench --bench load -- produce --bootstrap 127.0.0.1:9092 --broker-pid PID
 //!     cargo bench --bench load -- fetch   --bootstrap 127.0.0.1:9092 --broker-pid PID
+//!     cargo bench --bench load -- hop-fetch --bootstrap 127.0.0.1:9092 --broker-pid PID
 //!
 //! `--interval-us` paces each connection's requests open-loop and takes latency from the intended
 //! send time; without it each connection keeps `--depth` requests in flight. Runs against any
 //! broker that speaks Produce v9 and Fetch v12. Prints one line of `name=value` figures.
 
+mod hop;
 mod protocol;
 mod work;
 
@@ -19,6 +21,10 @@ use hdrhistogram::Histogram;
 pub enum Mode {
     Produce,
     Fetch,
+    /// Produce requests by turns to two partitions, which two shards own.
+    HopProduce,
+    /// The same with fetches.
+    HopFetch,
 }
 
 #[derive(Clone, Debug, Parser)]
@@ -109,6 +115,10 @@ fn resident_kib(pid: Option<u32>) -> u64 {
 
 fn main() {
     let arguments = Arguments::parse();
+    if matches!(arguments.mode, Mode::HopProduce | Mode::HopFetch) {
+        hop::run(&arguments).expect("no I/O error");
+        return;
+    }
     work::create_topic(&arguments).expect("the topic can be created");
     let begin = Instant::now();
     let start = begin + Duration::from_secs_f64(arguments.warmup_seconds);

@@ -11,7 +11,7 @@ use super::{Arguments, Done, Mode, Window};
 
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 
-fn connect(arguments: &Arguments) -> io::Result<TcpStream> {
+pub fn connect(arguments: &Arguments) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(&arguments.bootstrap)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -52,7 +52,7 @@ fn partitions_of(arguments: &Arguments, number: usize) -> Vec<i32> {
 
 pub fn run(arguments: &Arguments, number: usize, window: Window) -> io::Result<Done> {
     match (arguments.mode, arguments.interval_us) {
-        (Mode::Fetch, _) => fetch(arguments, number, window),
+        (Mode::Fetch | Mode::HopProduce | Mode::HopFetch, _) => fetch(arguments, number, window),
         (Mode::Produce, None) => closed_loop(arguments, number, window),
         (Mode::Produce, Some(interval)) => open_loop(arguments, number, window, interval),
     }
@@ -101,7 +101,7 @@ fn record(done: &mut Done, window: Window, since: Instant, frames: (u64, u64)) {
     }
 }
 
-fn take_ack(stream: &mut TcpStream, buffer: &mut Vec<u8>, expected: i32) -> io::Result<()> {
+pub fn take_ack(stream: &mut TcpStream, buffer: &mut Vec<u8>, expected: i32) -> io::Result<()> {
     let correlation = protocol::receive(stream, buffer)?;
     if correlation != expected {
         return Err(io::Error::other(format!(

@@ -16,6 +16,7 @@ use super::partition_log::Log;
 use super::segment::floor_to_block;
 use super::tail::TailEntry;
 use crate::io::{self, TaskClass};
+use crate::metrics::touched;
 use crate::wire::record_batch::{BatchHeader, stamp_base_offset, stamp_leader_epoch};
 
 /// A batch smaller than this part of its buffer is copied out of it.
@@ -136,6 +137,7 @@ impl Log {
         self.tail
             .borrow()
             .copy_range(&segment, from, to, &mut buffer);
+        touched::note_copied(buffer.len());
         let bytes = Bytes::copy_from_slice(&buffer);
         self.shard.give_buffer(buffer);
         self.queue_raw(&segment, from, bytes, Done::Nothing);
@@ -228,6 +230,7 @@ impl Log {
 fn keep(batch: BytesMut, buffer_bytes: usize) -> (Bytes, usize) {
     let length = batch.len();
     if length.saturating_mul(COPY_OUT_DIVISOR) < buffer_bytes {
+        touched::note_copied(length);
         (Bytes::copy_from_slice(&batch), length)
     } else {
         (batch.freeze(), buffer_bytes.max(length))

@@ -9,6 +9,7 @@ use super::journal::{Claim, Copied, Done, Entry, Result, Signal};
 use super::partition_log::{Log, LogStatus};
 use super::segment::{Segment, floor_to_block};
 use crate::base::limits::BLOCK_BYTES;
+use crate::metrics::touched;
 
 /// A segment and how far it was written when a flush of the whole file system began.
 pub(crate) struct FlushSnapshot {
@@ -128,6 +129,7 @@ impl Log {
         self.tail
             .borrow()
             .copy_range(segment, from, to, &mut buffer);
+        touched::note_copied(buffer.len());
         let bytes = Bytes::copy_from_slice(&buffer);
         self.shard.give_buffer(buffer);
         bytes
@@ -214,6 +216,7 @@ impl Log {
         self.tail
             .borrow()
             .copy_range(&segment, from, to, &mut buffer);
+        touched::note_copied(buffer.len());
         let block = Bytes::copy_from_slice(&buffer);
         segment.write_partial_block(&buffer).await?;
         self.shard.give_buffer(buffer);

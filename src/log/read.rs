@@ -13,7 +13,7 @@ use super::segment::{Segment, SegmentIndex, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::io::{AlignedBuffer, File};
-use crate::metrics::Counter;
+use crate::metrics::{Counter, touched};
 use crate::wire::record_batch::{BatchHeader, HEADER_BYTES, verify_crc};
 
 /// Largest single read but for one batch that is larger.
@@ -231,6 +231,7 @@ fn answer(
     let mut slice = window.bytes.slice(..batches.bytes);
     let mut memory = window.bytes.len() + 2 * BLOCK_BYTES;
     if batches.bytes < memory / 2 || memory > limit.memory_max {
+        touched::note_copied(slice.len());
         slice = Bytes::copy_from_slice(&slice);
         memory = batches.bytes;
     }

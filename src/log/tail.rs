@@ -10,6 +10,7 @@ use super::config::{ReadLimit, ReadResult};
 use super::segment::Segment;
 use crate::base::ids::Offset;
 use crate::io::AlignedBuffer;
+use crate::metrics::touched;
 
 /// One batch.
 pub(crate) struct TailEntry {
@@ -153,6 +154,7 @@ impl Tail {
         to: u64,
         buffer: &mut AlignedBuffer,
     ) {
+        touched::note_copied((to - from) as usize);
         let mut at = from;
         let head = segment.head_block.borrow();
         let start = super::segment::floor_to_block(segment.head_start.get());

@@ -11,6 +11,7 @@
 //! | `recorded` | histograms per API key and stage |
 //! | `tail` | what the slowest requests spent their time on |
 //! | `compact` | a second of them in little memory |
+//! | `touched` | how often the bytes of batches are checksummed and copied |
 //! | `snapshot`, `table`, `export` | for reading |
 //!
 //! Absent: names of API keys (the caller knows them), the clock, any output.
@@ -23,6 +24,7 @@ mod snapshot;
 mod stage;
 mod table;
 mod tail;
+pub mod touched;
 
 pub use self::compact::Compact;
 pub use self::recorded::{LATENCY_NS_MAX, Recorded};

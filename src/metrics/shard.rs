@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::recorded::Recorded;
 use super::snapshot::MetricsSnapshot;
 use super::stage::{Stage, StageTimes, named};
+use super::touched::Touched;
 use crate::base::ids::ApiKey;
 
 named! {
@@ -54,6 +55,10 @@ named! {
         SegmentBytes = "segment bytes",
         /// Flushes of the disk.
         Flushes = "flushes",
+        /// Bytes of batches over which a checksum went, see [`super::touched`].
+        BytesChecked = "batch bytes checksummed",
+        /// Bytes of batches that were copied in memory.
+        BytesCopied = "batch bytes copied",
     }
 }
 
@@ -62,6 +67,8 @@ named! {
 pub struct ShardMetrics {
     recorded: RefCell<Recorded>,
     counters: Vec<Cell<u64>>,
+    /// What the thread had touched when the set was made.
+    touched_before: Touched,
 }
 
 impl Default for ShardMetrics {
@@ -77,6 +84,7 @@ impl ShardMetrics {
         Self {
             recorded: RefCell::default(),
             counters: Counter::ALL.iter().map(|_| Cell::new(0)).collect(),
+            touched_before: Touched::now(),
         }
     }
 
@@ -102,13 +110,19 @@ impl ShardMetrics {
     /// A counter's value.
     #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
+        let (now, before) = (Touched::now(), self.touched_before);
+        match counter {
+            Counter::BytesChecked => return now.checked.wrapping_sub(before.checked),
+            Counter::BytesCopied => return now.copied.wrapping_sub(before.copied),
+            _ => {}
+        }
         self.counters.get(counter as usize).map_or(0, Cell::get)
     }
 
     /// All counters' values.
     #[must_use]
     pub fn counters(&self) -> Vec<u64> {
-        self.counters.iter().map(Cell::get).collect()
+        Counter::ALL.iter().map(|one| self.get(*one)).collect()
     }
 
     /// What was recorded since the last exchange. The shard goes on with `fresh`, which should be

@@ -12,6 +12,7 @@ use crate::base::ids::{Offset, ShardId, Uuid};
 use crate::base::limits::BLOCK_BYTES;
 use crate::io::AlignedBuffer;
 use crate::log::partition_log::Log;
+use crate::metrics::touched;
 
 /// Who learns that a planned record is durable.
 #[derive(Clone)]
@@ -272,6 +273,7 @@ impl CyclePlan {
             *place = head;
         }
         for piece in self.pieces.drain(..) {
+            touched::note_copied(piece.len());
             buffer.extend_from_slice(&piece);
         }
         buffer.pad_to_block();
@@ -298,6 +300,7 @@ fn tail_of(run: &[Entry], bytes: usize) -> Bytes {
             break;
         }
     }
+    touched::note_copied(bytes);
     let mut tail = BytesMut::with_capacity(bytes);
     for piece in pieces.iter().rev() {
         tail.extend_from_slice(piece);

@@ -11,6 +11,7 @@ use bytes::BytesMut;
 
 use crate::base::limits::{FRAME_BYTES_RESERVED, KIB, MIB};
 use crate::base::time::MonotonicNs;
+use crate::metrics::touched;
 use crate::wire::frame::LENGTH_BYTES;
 
 /// Room kept for the next bytes of a quiet connection.
@@ -159,6 +160,7 @@ impl FrameBuffer {
         }
         (self.allocated, self.logged) = (capacity, 0);
         let mut fresh = BytesMut::with_capacity(capacity);
+        touched::note_copied(self.bytes.len());
         fresh.extend_from_slice(&self.bytes);
         self.bytes = fresh;
     }

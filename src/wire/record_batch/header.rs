@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::layout;
 use crate::base::ids::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
 use crate::base::time::{TimestampMs, TimestampType};
+use crate::metrics::touched;
 use crate::wire::compression::Codec;
 
 /// Why bytes are no batch, or not the batch they claim to be.
@@ -222,6 +223,7 @@ pub fn verify_crc(batch: &[u8]) -> Result<(), BatchError> {
         });
     };
     let stored = u32::from_be_bytes(layout::field(batch, layout::CRC));
+    touched::note_checked(covered.len());
     let computed = crc32c::crc32c(covered);
     if stored == computed {
         Ok(())

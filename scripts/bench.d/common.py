@@ -1,0 +1,127 @@
+"""What all parts of scripts/bench share: builds, brokers, the load generator, verdicts."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CLIENT_CPU, BROKER_CPU = "1", "0"
+CORELINE_PORT = int(os.environ.get("CORELINE_BENCH_PORT", "21990"))
+KAFKA_PORT = CORELINE_PORT + 1
+# A full tail cache is a broker's steady state: the warm-up fills this one, and from then on no
+# buffer is memory that the kernel has yet to find and clear.
+STEADY_CACHE = f"coreline.cache.bytes={256 << 20}"
+BUILD_SECONDS_MAX = 3600
+RUN_SECONDS_MAX = 600
+
+
+def run(words, seconds=RUN_SECONDS_MAX, **options):
+    """What a program prints; it may take so many seconds."""
+    return subprocess.run(words, check=True, text=True, stdout=subprocess.PIPE, cwd=ROOT, timeout=seconds,
+                          **options).stdout
+
+
+def build(*benches):
+    """Builds the broker and the named bench programs; answers the programs' paths."""
+    run(["cargo", "build", "--release", "--quiet"], BUILD_SECONDS_MAX)
+    found = {}
+    for bench in benches:
+        out = run(["cargo", "bench", "--no-run", "--bench", bench], BUILD_SECONDS_MAX, stderr=subprocess.STDOUT)
+        found[bench] = ROOT / re.search(r"\((target/[^)]+)\)", out).group(1)
+    return found
+
+
+def figures(text):
+    """`name=value` words as numbers where they are numbers."""
+    out = {}
+    for name, value in re.findall(r"(\w+)=(\S+)", text):
+        try:
+            out[name] = float(value)
+        except ValueError:
+            out[name] = value
+    return out
+
+
+def wait_for_port(port, process):
+    for _ in range(600):
+        if process.poll() is not None:
+            sys.exit(f"the broker on port {port} ended with {process.returncode}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    sys.exit(f"nothing listens on port {port} after 60 s")
+
+
+class Broker:
+    """One broker process pinned to the broker's CPU, its data in a folder of its own."""
+
+    def __init__(self, name, port, words, folder, cpus=BROKER_CPU):
+        self.name, self.port, self.folder = name, port, folder
+        log = open(folder / "log", "w")
+        words = ["taskset", "-c", cpus] + words
+        self.process = subprocess.Popen(words, stdout=log, stderr=log, cwd=folder)
+        self.pid = self.process.pid
+        wait_for_port(port, self.process)
+
+    def stop(self):
+        """Answers what the broker said; at its end it prints its counters."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        return (self.folder / "log").read_text()
+
+
+def start_coreline(folder, port=CORELINE_PORT, *overrides, program=ROOT / "target/release/coreline",
+                   cores=1, cpus=BROKER_CPU):
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [str(program)]
+    settings = [f"listeners=PLAINTEXT://127.0.0.1:{port}", f"log.dirs={folder}/data", f"coreline.cores={cores}",
+                "coreline.admin.listener="]
+    for setting in settings + list(overrides):
+        words += ["--override", setting]
+    return Broker("coreline", port, words, folder, cpus)
+
+
+@contextmanager
+def coreline(*overrides, cores=1, cpus=BROKER_CPU):
+    """A broker in a folder that goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="coreline-bench-"))
+    broker = None
+    try:
+        broker = start_coreline(folder, CORELINE_PORT, *overrides, cores=cores, cpus=cpus)
+        yield broker
+    finally:
+        if broker is not None:
+            broker.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def load(program, broker, mode, raw=False, **options):
+    words = ["taskset", "-c", CLIENT_CPU, str(program), mode, "--bootstrap", f"127.0.0.1:{broker.port}",
+             "--broker-pid", str(broker.pid)]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    told = run(words)
+    return told if raw else figures(told)
+
+
+def spread(values):
+    return f"{statistics.median(values):10.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def gate(name, value, target):
+    verdict = "ok" if round(value, 2) <= target else "MISSED"
+    print(f"{name:58} {value:8.3f}   target ≤{target:<5} {verdict}", flush=True)
