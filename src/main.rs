@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use coreline::base::ids::ApiKey;
+use coreline::server::log_levels::{self, LogLevels};
 use coreline::server::serve::{Broker, StopReport};
 use coreline::server::startup;
 use coreline::wire;
 use tracing::{error, info, warn};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use command::arguments::{Arguments, Command};
 use command::latency;
@@ -49,16 +53,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Operators' log lines go to standard error; `RUST_LOG` changes the level.
+/// Operators' log lines go to standard error; `RUST_LOG` gives the levels of the start, and
+/// requests change them.
 fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let text = std::env::var("RUST_LOG").unwrap_or_default();
+    let is_understood = log_levels::set_all(&text);
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
-        .init();
+        .with_filter(LogLevels);
+    tracing_subscriber::registry().with(lines).init();
+    if !is_understood {
+        warn!("RUST_LOG is not understood: {text}");
+    }
 }
 
 /// Serves until told to stop. The error is a refusal, told to the user as it is.

@@ -16,6 +16,10 @@ pub const TOPIC_NAME_LEN_MAX: usize = 249;
 /// Most partitions of one CreateTopics request, all topics together
 /// (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`).
 pub const PARTITIONS_PER_REQUEST_MAX: usize = 10_000;
+/// Names and values of all settings that resources were given at run time, in bytes.
+pub const SETTINGS_BYTES_MAX: usize = 32 * MIB;
+/// Longest message about a refusal, in bytes; one that quotes a longer value is cut.
+pub const REFUSAL_MESSAGE_BYTES_MAX: usize = 4 * KIB;
 /// Batches remembered per producer id (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`).
 pub const PRODUCER_BATCHES_MAX: usize = 5;
 

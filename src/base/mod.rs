@@ -1,5 +1,5 @@
-//! Vocabulary of the whole house: ids, error codes, limits, time, randomness. Uses std only, does
-//! no input or output and reads no clock.
+//! Vocabulary of the whole house: ids, error codes, limits, settings, log levels, time, randomness.
+//! Does no input or output and reads no clock.
 
 pub mod config;
 pub mod error_code;

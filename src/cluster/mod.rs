@@ -21,6 +21,7 @@
 
 pub mod controller;
 pub mod decide;
+pub mod effective;
 pub mod identity;
 pub mod image;
 pub mod metadata_log;

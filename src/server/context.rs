@@ -1,6 +1,6 @@
 //! What a request's handler may look at and ask.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -88,10 +88,16 @@ impl RequestContext {
         self.node.control()
     }
 
-    /// The broker's settings.
+    /// The broker's settings in force; not to be held across an await.
     #[must_use]
-    pub fn config(&self) -> &Arc<BrokerConfig> {
+    pub fn config(&self) -> Ref<'_, BrokerConfig> {
         self.node.config()
+    }
+
+    /// The broker's settings as it was started with them.
+    #[must_use]
+    pub fn fixed_config(&self) -> &Arc<BrokerConfig> {
+        self.node.fixed_config()
     }
 
     /// The shard that owns `partition`, which the metadata knows.

@@ -15,6 +15,7 @@ use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
 use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
+use crate::cluster::effective;
 use crate::cluster::image::Image;
 use crate::io;
 use crate::metrics::ShardMetrics;
@@ -31,7 +32,8 @@ const CLOSED_AT_ONCE_MAX: usize = 4;
 /// The server's part of one shard. Lives on its thread.
 pub struct Node {
     shard: Rc<Shard>,
-    config: Arc<BrokerConfig>,
+    fixed_config: Arc<BrokerConfig>,
+    config: RefCell<Arc<BrokerConfig>>,
     image: RefCell<Arc<Image>>,
     control: ControlHandle,
     sessions: RefCell<FetchSessions>,
@@ -73,7 +75,8 @@ impl Node {
         let slower_than = Duration::from_millis(options.config.slow_request_ms);
         Rc::new(Self {
             shard: options.shard,
-            config: options.config,
+            config: RefCell::new(effective::config(&options.config, &options.image)),
+            fixed_config: options.config,
             image: RefCell::new(options.image),
             control: options.control,
             sessions: RefCell::new(sessions),
@@ -94,10 +97,16 @@ impl Node {
         &self.shard
     }
 
-    /// The broker's settings.
+    /// The broker's settings in force; not to be held across an await.
     #[must_use]
-    pub fn config(&self) -> &Arc<BrokerConfig> {
-        &self.config
+    pub fn config(&self) -> Ref<'_, BrokerConfig> {
+        Ref::map(self.config.borrow(), Arc::as_ref)
+    }
+
+    /// The broker's settings as it was started with them.
+    #[must_use]
+    pub fn fixed_config(&self) -> &Arc<BrokerConfig> {
+        &self.fixed_config
     }
 
     /// The newest metadata that this shard was given.
@@ -118,9 +127,10 @@ impl Node {
         &self.control
     }
 
-    /// Replaces the metadata.
-    pub fn set_image(&self, image: Arc<Image>) {
+    /// Replaces the metadata, and with it the settings in force.
+    pub fn set_image(&self, image: Arc<Image>, config: Arc<BrokerConfig>) {
         *self.image.borrow_mut() = image;
+        *self.config.borrow_mut() = config;
     }
 
     /// The shard's fetch sessions; not to be held across an await.
@@ -184,14 +194,14 @@ impl Node {
     /// The largest frames: `socket.request.max.bytes`, or what the budget can always finish.
     #[must_use]
     pub fn frame_limits(&self) -> FrameLimits {
-        let largest = self.config.socket_request_bytes_max;
+        let largest = self.config().socket_request_bytes_max;
         FrameLimits::authenticated(largest.min(self.shard.budget().frame_bytes_max()))
     }
 
     /// Closes what stands still, for as long as the shard runs, and finds memory where it is
     /// short.
     pub async fn reap(self: Rc<Self>) {
-        let idle_max = u64::try_from(self.config.connections_idle_ms_max).ok();
+        let idle_max = u64::try_from(self.config().connections_idle_ms_max).ok();
         let idle_max = idle_max.map(Duration::from_millis);
         let mut reap_at = io::now().after(REAP_INTERVAL);
         loop {

@@ -53,6 +53,9 @@ pub fn read_any(frame: BytesMut) -> Result<AnyRequest, HeaderError> {
         messages::init_producer_id::InitProducerIdRequest,
         messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest,
         messages::describe_configs::DescribeConfigsRequest,
+        messages::alter_configs::AlterConfigsRequest,
+        messages::incremental_alter_configs::IncrementalAlterConfigsRequest,
+        messages::list_config_resources::ListConfigResourcesRequest,
         messages::describe_cluster::DescribeClusterRequest,
         messages::describe_topic_partitions::DescribeTopicPartitionsRequest,
     );

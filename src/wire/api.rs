@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::codec::{Message, is_flexible};
+use super::messages::alter_configs::AlterConfigsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
 use super::messages::create_topics::CreateTopicsRequest;
 use super::messages::delete_topics::DeleteTopicsRequest;
@@ -11,7 +12,9 @@ use super::messages::describe_configs::DescribeConfigsRequest;
 use super::messages::describe_topic_partitions::DescribeTopicPartitionsRequest;
 use super::messages::fetch::FetchRequest;
 use super::messages::find_coordinator::FindCoordinatorRequest;
+use super::messages::incremental_alter_configs::IncrementalAlterConfigsRequest;
 use super::messages::init_producer_id::InitProducerIdRequest;
+use super::messages::list_config_resources::ListConfigResourcesRequest;
 use super::messages::list_offsets::ListOffsetsRequest;
 use super::messages::metadata::MetadataRequest;
 use super::messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
@@ -95,7 +98,10 @@ pub const APIS: &[Api] = &[
     Api::of::<InitProducerIdRequest>("InitProducerId"),
     Api::of::<OffsetForLeaderEpochRequest>("OffsetForLeaderEpoch"),
     Api::of::<DescribeConfigsRequest>("DescribeConfigs"),
+    Api::of::<AlterConfigsRequest>("AlterConfigs"),
+    Api::of::<IncrementalAlterConfigsRequest>("IncrementalAlterConfigs"),
     Api::of::<DescribeClusterRequest>("DescribeCluster"),
+    Api::of::<ListConfigResourcesRequest>("ListConfigResources"),
     Api::of::<DescribeTopicPartitionsRequest>("DescribeTopicPartitions"),
 ];
 

@@ -133,6 +133,11 @@ oracle! {
     offset_for_leader_epoch: offset_for_leader_epoch,
         OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse;
     describe_configs: describe_configs, DescribeConfigsRequest, DescribeConfigsResponse;
+    alter_configs: alter_configs, AlterConfigsRequest, AlterConfigsResponse;
+    incremental_alter_configs: incremental_alter_configs,
+        IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse;
+    list_config_resources: list_config_resources,
+        ListConfigResourcesRequest, ListConfigResourcesResponse;
     describe_cluster: describe_cluster, DescribeClusterRequest, DescribeClusterResponse;
     describe_topic_partitions: describe_topic_partitions,
         DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse;

@@ -6,7 +6,7 @@ use coreline::wire::messages::describe_configs::{
 
 use crate::session::{ALL, Peer, Session, from};
 
-fn ask(resources: &[(i8, &str, Option<&[&str]>)]) -> DescribeConfigsRequest {
+pub fn ask(resources: &[(i8, &str, Option<&[&str]>)]) -> DescribeConfigsRequest {
     let resource = |(resource_type, name, keys): &(i8, &str, Option<&[&str]>)| {
         let keys = keys.map(|keys| keys.iter().map(|key| (*key).to_owned()).collect());
         DescribeConfigsResource {
@@ -25,7 +25,7 @@ fn ask(resources: &[(i8, &str, Option<&[&str]>)]) -> DescribeConfigsRequest {
 /// - Settings come in the order of Kafka's hash map there, sorted here.
 /// - `write.caching` and `coreline.…` are settings of our own.
 /// - Resources come in any order, and so do their results there.
-fn even(_: &Peer, response: &mut DescribeConfigsResponse) {
+pub fn even(_: &Peer, response: &mut DescribeConfigsResponse) {
     for result in &mut response.results {
         let is_ours = |name: &str| name == "write.caching" || name.starts_with("coreline.");
         result.configs.retain(|config| !is_ours(&config.name));
@@ -41,7 +41,7 @@ fn even(_: &Peer, response: &mut DescribeConfigsResponse) {
 /// - Where data lies and what is listened on differs.
 /// - Kafka takes `node.id` for `broker.id` too, which is a setting of the past.
 /// - Kafka runs a controller, and the group coordinator's settings are given to it.
-fn even_broker(peer: &Peer, response: &mut DescribeConfigsResponse) {
+pub fn even_broker(peer: &Peer, response: &mut DescribeConfigsResponse) {
     even(peer, response);
     const PER_BROKER: [&str; 12] = [
         "advertised.listeners",

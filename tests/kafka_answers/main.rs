@@ -6,6 +6,7 @@
 //! or what `scripts/kafka` downloads.
 
 mod brokers;
+mod changes;
 mod clusters;
 mod configs;
 mod data;
@@ -69,8 +70,10 @@ fn administrative_keys_answer_as_apache_kafka_does() {
     topics::compare(session);
     clusters::compare(session);
     configs::compare(session);
+    changes::compare_validation(session);
+    changes::compare_changes(session);
     topics::compare_deletion(session);
-    judge(session, 180);
+    judge(session, 600);
 }
 
 #[test]

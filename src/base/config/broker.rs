@@ -95,6 +95,20 @@ impl Default for BrokerConfig {
 }
 
 impl BrokerConfig {
+    /// The same broker with other texts of what may change while it runs.
+    pub(super) fn with_texts(&self, texts: BrokerTexts) -> Self {
+        let changed = Self::from_texts(texts);
+        Self {
+            connections_max: changed.connections_max,
+            connections_per_ip_max: changed.connections_per_ip_max,
+            connections_per_ip_overrides: changed.connections_per_ip_overrides,
+            producer_id_expiration_ms: changed.producer_id_expiration_ms,
+            topic_defaults: changed.topic_defaults,
+            texts: changed.texts,
+            ..self.clone()
+        }
+    }
+
     /// The values of checked texts. Listeners stay empty: [`super::read`] fills them.
     pub(super) fn from_texts(texts: BrokerTexts) -> Self {
         let values = Values(&texts);

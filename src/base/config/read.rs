@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::admin::AdminAddress;
-use super::broker::{BrokerConfig, per_ip};
-use super::cores::Cores;
+use super::broker::BrokerConfig;
 use super::listener::{self, ListenerTexts};
 use super::properties;
+use super::relations;
 use super::setting::{Setting, Status, ValueFault, list};
 use super::table::{FORMER_SETTINGS, broker_setting};
 use super::topic::{BrokerTexts, TopicSettings};
@@ -206,7 +205,7 @@ impl Reading {
         let value = self.texts.get(name).cloned().unwrap_or_default();
         let fault = ValueFault {
             name: name.to_owned(),
-            value,
+            value: Some(value),
             reason: reason.into(),
         };
         self.fault(self.origin(name), FaultKind::Value(fault));
@@ -253,51 +252,8 @@ impl Reading {
     }
 
     fn check_relations(&mut self) {
-        let cores = self.texts.get("coreline.cores").cloned();
-        if let Some(Err(reason)) = cores.map(|text| Cores::parse(&text)) {
-            self.value_fault("coreline.cores", reason);
-        }
-        let admin = self.texts.get("coreline.admin.listener").cloned();
-        if let Some(Err(reason)) = admin.map(|text| AdminAddress::parse(&text)) {
-            self.value_fault("coreline.admin.listener", reason);
-        }
-        for name in [
-            "log.retention.ms",
-            "log.retention.minutes",
-            "log.retention.hours",
-        ] {
-            if self.texts.get(name).map(String::as_str) == Some("0") {
-                self.value_fault(name, "Must be -1 (unlimited) or at least 1");
-            }
-        }
-        for name in ["socket.send.buffer.bytes", "socket.receive.buffer.bytes"] {
-            let number = self
-                .texts
-                .get(name)
-                .and_then(|text| text.parse::<i64>().ok());
-            if number.is_some_and(|number| number < 1 && number != -1) {
-                self.value_fault(name, "Must be -1 (the system's) or at least 1");
-            }
-        }
-        let overrides = self.texts.get("max.connections.per.ip.overrides").cloned();
-        if let Some(text) = overrides
-            && list(&text).count() != per_ip(&text).len()
-        {
-            let reason = "Must be a list of address:limit";
-            self.value_fault("max.connections.per.ip.overrides", reason);
-        }
-        let node = self.texts.get("node.id");
-        let broker = self.texts.get("broker.id").filter(|text| *text != "-1");
-        if let (Some(node), Some(broker)) = (node, broker)
-            && node != broker
-        {
-            self.value_fault("broker.id", "Must be equal to node.id where both are set");
-        }
-        if self.texts.contains_key("inter.broker.listener.name")
-            && self.texts.contains_key("security.inter.broker.protocol")
-        {
-            let reason = "Only one of inter.broker.listener.name and this may be set";
-            self.value_fault("security.inter.broker.protocol", reason);
+        for fault in relations::check(&self.texts) {
+            self.fault(self.origin(&fault.name), FaultKind::Value(fault));
         }
     }
 

@@ -188,11 +188,17 @@ fn a_topics_faults_name_the_setting() {
 fn descriptions_name_source_and_synonyms() {
     let (config, _) = read_file("log.retention.minutes=3\nssl.key.password=x").expect("valid");
     let own = BTreeMap::from([("segment.bytes".to_owned(), "2000000".to_owned())]);
-    let described = describe::topic(&config.texts, &own);
+    let nothing = BTreeMap::new();
+    let layers = dynamic::Layers {
+        own: &nothing,
+        common: &nothing,
+        fixed: &config.texts,
+    };
+    let described = describe::topic(layers, &own);
     let find = |name: &str| {
         described
             .iter()
-            .find(|described| described.setting.name == name)
+            .find(|described| described.name == name)
             .expect("described")
     };
     let segment = find("segment.bytes");
@@ -200,7 +206,7 @@ fn descriptions_name_source_and_synonyms() {
     let names: Vec<_> = segment
         .synonyms
         .iter()
-        .map(|synonym| synonym.name)
+        .map(|synonym| synonym.name.as_str())
         .collect();
     assert_eq!(names, ["segment.bytes", "log.segment.bytes"]);
     let retention = find("retention.ms");
@@ -210,10 +216,10 @@ fn descriptions_name_source_and_synonyms() {
         find("flush.ms").value.as_deref(),
         Some("9223372036854775807")
     );
-    let broker = describe::broker(&config.texts);
+    let broker = describe::broker(layers);
     let password = broker
         .iter()
-        .find(|described| described.setting.name == "ssl.key.password")
+        .find(|described| described.name == "ssl.key.password")
         .expect("described");
     assert_eq!(
         (&password.value, &password.synonyms[0].value),

@@ -98,8 +98,8 @@ pub struct Setting {
 pub struct ValueFault {
     /// The setting's name.
     pub name: String,
-    /// The value as it came; `*` for passwords.
-    pub value: String,
+    /// The value as it came, `*` for passwords; `None` when the reason says it all.
+    pub value: Option<String>,
     /// What would have been right.
     pub reason: String,
 }
@@ -111,10 +111,13 @@ impl fmt::Display for ValueFault {
             value,
             reason,
         } = self;
-        write!(
-            out,
-            "Invalid value {value} for configuration {name}: {reason}"
-        )
+        match value {
+            None => out.write_str(reason),
+            Some(value) => write!(
+                out,
+                "Invalid value {value} for configuration {name}: {reason}"
+            ),
+        }
     }
 }
 
@@ -129,19 +132,20 @@ impl Setting {
 
     /// Whether `text` is a valid value: its type, then its range.
     pub fn check(&self, text: &str) -> Result<(), ValueFault> {
-        let text = text.trim();
-        let outcome = match self.kind {
-            Kind::Boolean => parse_boolean(text)
+        let trimmed = text.trim();
+        match self.kind {
+            Kind::Boolean => parse_boolean(trimmed)
                 .map(|_| ())
-                .ok_or_else(|| "Expected value to be either true or false".to_owned()),
+                .ok_or_else(|| self.fault(text, "Expected value to be either true or false")),
             Kind::Short => self.check_number(text, i64::from(i16::MIN), i64::from(i16::MAX)),
             Kind::Int => self.check_number(text, i64::from(i32::MIN), i64::from(i32::MAX)),
             Kind::Long => self.check_number(text, i64::MIN, i64::MAX),
             Kind::Double => self.check_double(text),
-            Kind::List => list(text).try_for_each(|item| self.check_text(item)),
-            Kind::String | Kind::Class | Kind::Password => self.check_text(text),
-        };
-        outcome.map_err(|reason| self.fault(text, reason))
+            Kind::List => self.check_list(trimmed),
+            Kind::String | Kind::Class | Kind::Password => self
+                .check_text(trimmed)
+                .map_err(|reason| self.fault(trimmed, reason)),
+        }
     }
 
     /// A fault of this setting for that value.
@@ -150,47 +154,75 @@ impl Setting {
         let value = if self.is_sensitive() { "*" } else { value };
         ValueFault {
             name: self.name.to_owned(),
-            value: value.to_owned(),
+            value: Some(value.to_owned()),
             reason: reason.into(),
         }
     }
 
-    fn check_number(&self, text: &str, lowest: i64, highest: i64) -> Result<(), String> {
+    fn not_a_number(&self, text: &str) -> ValueFault {
+        let kind = match self.kind {
+            Kind::Short => "SHORT",
+            Kind::Int => "INT",
+            Kind::Double => "DOUBLE",
+            _ => "LONG",
+        };
+        self.fault(text, format!("Not a number of type {kind}"))
+    }
+
+    fn check_number(&self, text: &str, lowest: i64, highest: i64) -> Result<(), ValueFault> {
         let number = text
+            .trim()
             .parse::<i64>()
             .ok()
             .filter(|number| (lowest..=highest).contains(number))
-            .ok_or_else(|| {
-                let size = match self.kind {
-                    Kind::Short => "16-bit",
-                    Kind::Int => "32-bit",
-                    _ => "64-bit",
-                };
-                format!("Not a {size} whole number ({lowest} to {highest})")
-            })?;
-        let fits = match self.range {
-            Range::AtLeast(least) => number >= least,
-            Range::Between(least, most) => (least..=most).contains(&number),
-            Range::BetweenOrMinusOne(least, most) => {
-                number == -1 || (least..=most).contains(&number)
+            .ok_or_else(|| self.not_a_number(text))?;
+        let reason = match self.range {
+            Range::AtLeast(least) | Range::Between(least, _) if number < least => {
+                Some(too_small(least))
             }
-            _ => true,
+            Range::Between(_, most) if number > most => Some(too_large(most)),
+            Range::BetweenOrMinusOne(least, most) if !(least..=most).contains(&number) => (number
+                != -1)
+                .then(|| format!("Value must be between {least} and {most} or equal to -1")),
+            _ => None,
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(self.range.to_string())
-        }
+        reason.map_or(
+            Ok(()),
+            |reason| Err(self.fault(&number.to_string(), reason)),
+        )
     }
 
-    fn check_double(&self, text: &str) -> Result<(), String> {
-        let number: f64 = text.parse().map_err(|_| "Not a number".to_owned())?;
-        match self.range {
-            Range::Fraction(least, most) if !(least..=most).contains(&number) => {
-                Err(self.range.to_string())
-            }
-            _ => Ok(()),
+    fn check_double(&self, text: &str) -> Result<(), ValueFault> {
+        let number: f64 = text.trim().parse().map_err(|_| self.not_a_number(text))?;
+        let reason = match self.range {
+            Range::Fraction(least, _) if number < least => too_small(least),
+            Range::Fraction(_, most) if number > most => too_large(most),
+            _ => return Ok(()),
+        };
+        Err(self.fault(&format!("{number:?}"), reason))
+    }
+
+    fn check_list(&self, text: &str) -> Result<(), ValueFault> {
+        if let Range::ThrottledReplicas = self.range {
+            let fits = text == "*" || list(text).all(is_replica);
+            let shown: Vec<&str> = list(text).collect();
+            let value = format!("[{}]", shown.join(", "));
+            let name = self.name;
+            return if fits {
+                Ok(())
+            } else {
+                Err(self.fault(&value, format!("{name} {}", self.range)))
+            };
         }
+        list(text).try_for_each(|item| match self.check_text(item) {
+            Ok(()) => Ok(()),
+            Err(_) if item.is_empty() => Err(ValueFault {
+                name: self.name.to_owned(),
+                value: None,
+                reason: format!("Configuration '{}' values must not be empty.", self.name),
+            }),
+            Err(reason) => Err(self.fault(item, reason)),
+        })
     }
 
     fn check_text(&self, text: &str) -> Result<(), String> {
@@ -200,7 +232,6 @@ impl Setting {
                 .iter()
                 .any(|option| option.eq_ignore_ascii_case(text)),
             Range::NotEmpty => !text.is_empty(),
-            Range::ThrottledReplicas => text == "*" || is_replica(text),
             _ => true,
         };
         if fits {
@@ -209,6 +240,14 @@ impl Setting {
             Err(self.range.to_string())
         }
     }
+}
+
+fn too_small(least: impl fmt::Display) -> String {
+    format!("Value must be at least {least}")
+}
+
+fn too_large(most: impl fmt::Display) -> String {
+    format!("Value must be no more than {most}")
 }
 
 fn is_replica(text: &str) -> bool {
@@ -231,14 +270,18 @@ impl fmt::Display for Range {
             Self::Fraction(least, most) => {
                 write!(out, "Value must be between {least} and {most}")
             }
-            Self::OneOf(options) | Self::OneOfAnyCase(options) => {
+            Self::OneOf(options) => {
                 write!(out, "String must be one of: {}", options.join(", "))
+            }
+            Self::OneOfAnyCase(options) => {
+                let options = options.join(", ");
+                write!(out, "String must be one of (case insensitive): {options}")
             }
             Self::NotEmpty => write!(out, "String must be non-empty"),
             Self::ThrottledReplicas => {
                 write!(
                     out,
-                    "Must be the literal '*' or a list of replicas as \
+                    "must be the literal '*' or a list of replicas in the following format: \
                     [partitionId]:[brokerId],[partitionId]:[brokerId],..."
                 )
             }

@@ -196,8 +196,8 @@ impl TopicSettings {
         for (name, text) in topic {
             let setting = topic_setting(name).ok_or_else(|| ValueFault {
                 name: name.clone(),
-                value: text.clone(),
-                reason: "Unknown topic config name".to_owned(),
+                value: None,
+                reason: format!("Unknown topic config name: {name}"),
             })?;
             setting.check(text)?;
         }

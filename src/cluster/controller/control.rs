@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::ProducerId;
+use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
 use crate::cluster::metadata_log::MetadataLogError;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, InboxSender};
@@ -69,6 +70,11 @@ pub(super) enum ControlRequest {
         version: i16,
         reply: ReplySender<Answer<DeleteTopicsResponse>>,
     },
+    AlterConfigs {
+        resources: Vec<ResourceChanges>,
+        validate_only: bool,
+        reply: ReplySender<Answer<Outcomes>>,
+    },
     NextProducerId {
         reply: ReplySender<Answer<ProducerId>>,
     },
@@ -115,6 +121,22 @@ impl ControlHandle {
         let request = ControlRequest::DeleteTopics {
             request,
             version,
+            reply,
+        };
+        self.ask(request, answer).await?
+    }
+
+    /// Changes settings of topics, brokers, groups and subscriptions. Answered when they are in
+    /// force.
+    pub async fn alter_configs(
+        &self,
+        resources: Vec<ResourceChanges>,
+        validate_only: bool,
+    ) -> Answer<Outcomes> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::AlterConfigs {
+            resources,
+            validate_only,
             reply,
         };
         self.ask(request, answer).await?

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use super::decide::{
     self, CreateTopicsContext, Decision, METADATA_VERSIONS, NodeRegistration, ProducerIdBlock,
-    RECORDS_PER_OPERATION_MAX,
+    RECORDS_PER_OPERATION_MAX, alter_configs,
 };
 use super::identity::{self, IdentityError};
 use super::image::{Image, METADATA_VERSION};
@@ -218,6 +218,16 @@ impl Controller {
             } => {
                 let is_enabled = self.config.delete_topics;
                 let decision = decide::delete_topics(&self.image, &request, version, is_enabled);
+                reply.send(self.carry_out(decision, publish).await);
+            }
+            ControlRequest::AlterConfigs {
+                resources,
+                validate_only,
+                reply,
+            } => {
+                let fixed = &self.config.texts;
+                let decision =
+                    alter_configs::alter_configs(&self.image, &resources, fixed, validate_only);
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::NextProducerId { reply } => reply.send(self.next_producer_id().await),

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::placement::{assigned_replicas, placed_replicas};
 use super::topic_names::{self, CLUSTER_METADATA_TOPIC};
-use super::{Decision, RECORDS_PER_OPERATION_MAX, TopicFault};
+use super::{Decision, RECORDS_PER_OPERATION_MAX, Refusal};
 use crate::base::config::describe;
+use crate::base::config::dynamic::Layers;
 use crate::base::config::setting::ValueFault;
 use crate::base::config::table::topic_setting;
 use crate::base::config::{BrokerTexts, TopicOverrides, TopicSettings};
@@ -15,6 +16,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{BrokerId, LeaderEpoch, PartitionIndex, Uuid};
 use crate::base::limits::PARTITIONS_PER_REQUEST_MAX;
 use crate::base::random::Random;
+use crate::cluster::effective::DynamicConfigs;
 use crate::cluster::image::{Image, ResourceType};
 use crate::cluster::records::{ConfigRecord, MetadataRecord, PartitionRecord, TopicRecord};
 use crate::wire::messages::create_topics::{
@@ -25,7 +27,7 @@ use crate::wire::messages::create_topics::{
 /// What a decision about new topics depends on besides the image and the request.
 #[derive(Clone, Copy, Debug)]
 pub struct CreateTopicsContext<'a> {
-    /// Broker settings that were given; topics inherit them.
+    /// Broker settings of its start; topics inherit them, and what was given at run time.
     pub broker_texts: &'a BrokerTexts,
     /// `num.partitions`, for -1.
     pub num_partitions: i32,
@@ -86,7 +88,7 @@ fn admit(topics: &[CreatableTopic]) -> (Vec<&CreatableTopic>, Vec<CreatableTopic
             continue;
         };
         if told.insert(&topic.name) {
-            let fault = TopicFault::new(ErrorCode::INVALID_REQUEST, message);
+            let fault = Refusal::new(ErrorCode::INVALID_REQUEST, message);
             refused.push(refusal(&topic.name, fault));
         }
     }
@@ -94,7 +96,7 @@ fn admit(topics: &[CreatableTopic]) -> (Vec<&CreatableTopic>, Vec<CreatableTopic
 }
 
 /// The result of a topic that is not created.
-fn refusal(name: &str, fault: TopicFault) -> CreatableTopicResult {
+fn refusal(name: &str, fault: Refusal) -> CreatableTopicResult {
     CreatableTopicResult {
         name: name.to_owned(),
         error_code: fault.code,
@@ -114,9 +116,9 @@ fn decide_all(
     topics: &[&CreatableTopic],
     context: CreateTopicsContext<'_>,
     random: &mut Random,
-) -> Vec<Result<CreatedTopic, TopicFault>> {
+) -> Vec<Result<CreatedTopic, Refusal>> {
     let refuse_all = |message: &str| {
-        let fault = TopicFault::new(ErrorCode::POLICY_VIOLATION, message);
+        let fault = Refusal::new(ErrorCode::POLICY_VIOLATION, message);
         topics.iter().map(|_| Err(fault.clone())).collect()
     };
     let partitions = topics
@@ -166,11 +168,11 @@ fn check_name(
     image: &Image,
     collisions: &HashMap<String, String>,
     name: &str,
-) -> Result<(), TopicFault> {
+) -> Result<(), Refusal> {
     let invalid = ErrorCode::INVALID_TOPIC_EXCEPTION;
-    topic_names::check(name).map_err(|message| TopicFault::new(invalid, message))?;
+    topic_names::check(name).map_err(|message| Refusal::new(invalid, message))?;
     if image.topics().by_name(name).is_some() {
-        return Err(TopicFault::new(
+        return Err(Refusal::new(
             ErrorCode::TOPIC_ALREADY_EXISTS,
             format!("Topic '{name}' already exists."),
         ));
@@ -178,7 +180,7 @@ fn check_name(
     let existing = topic_names::collision_key(name).and_then(|key| collisions.get(&key));
     match existing {
         None => Ok(()),
-        Some(existing) => Err(TopicFault::new(
+        Some(existing) => Err(Refusal::new(
             invalid,
             format!("Topic '{name}' collides with existing topic: {existing}"),
         )),
@@ -190,8 +192,10 @@ fn decide_one(
     topic: &CreatableTopic,
     context: CreateTopicsContext<'_>,
     random: &mut Random,
-) -> Result<CreatedTopic, TopicFault> {
-    let overrides = check_configs(topic, context.broker_texts)?;
+) -> Result<CreatedTopic, Refusal> {
+    let dynamic = DynamicConfigs::of(image);
+    let layers = dynamic.over(context.broker_texts);
+    let overrides = check_configs(topic, &layers.merged())?;
     let replicas = if topic.assignments.is_empty() {
         placed_replicas(image, topic, context, random)?
     } else {
@@ -221,7 +225,7 @@ fn decide_one(
         error_message: None,
         num_partitions: num_partitions as i32,
         replication_factor: replication_factor as i16,
-        configs: Some(described(&overrides, context.broker_texts)),
+        configs: Some(described(&overrides, layers)),
         ..CreatableTopicResult::default()
     };
     Ok(CreatedTopic { records, result })
@@ -258,8 +262,8 @@ fn new_partition(
 fn check_configs(
     topic: &CreatableTopic,
     broker_texts: &BrokerTexts,
-) -> Result<TopicOverrides, TopicFault> {
-    let invalid = |message: String| TopicFault::new(ErrorCode::INVALID_CONFIG, message);
+) -> Result<TopicOverrides, Refusal> {
+    let invalid = |message: String| Refusal::new(ErrorCode::INVALID_CONFIG, message);
     let mut overrides = TopicOverrides::new();
     let mut nulls = Vec::new();
     for config in &topic.configs {
@@ -285,15 +289,16 @@ fn check_configs(
 }
 
 /// All settings in force for a topic, as a CreateTopics response lists them.
-fn described(overrides: &TopicOverrides, broker_texts: &BrokerTexts) -> Vec<CreatableTopicConfigs> {
-    describe::topic(broker_texts, overrides)
+fn described(overrides: &TopicOverrides, layers: Layers<'_>) -> Vec<CreatableTopicConfigs> {
+    describe::topic(layers, overrides)
         .into_iter()
         .map(|described| CreatableTopicConfigs {
-            name: described.setting.name.to_owned(),
-            value: described.value,
+            is_sensitive: described.is_sensitive(),
+            // The topic's own are told as they came.
+            value: (overrides.get(&described.name).cloned()).or(described.value),
+            name: described.name,
             read_only: described.read_only,
             config_source: described.source as i8,
-            is_sensitive: described.setting.is_sensitive(),
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Decision, RECORDS_PER_OPERATION_MAX, TopicFault};
+use super::{Decision, RECORDS_PER_OPERATION_MAX, Refusal};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::TopicId;
 use crate::cluster::image::{Image, TopicImage};
@@ -58,7 +58,7 @@ pub fn delete_topics(
 /// A request that removes more than one batch holds removes nothing.
 fn too_many(states: &[DeleteTopicState]) -> Decision<DeleteTopicsResponse> {
     let message = "Unable to perform excessively large batch operation.";
-    let fault = TopicFault::new(ErrorCode::POLICY_VIOLATION, message);
+    let fault = Refusal::new(ErrorCode::POLICY_VIOLATION, message);
     let responses = (states.iter())
         .map(|state| answer(state, Some(fault.clone())))
         .collect();
@@ -115,9 +115,8 @@ fn resolve<'a>(
     image: &'a Image,
     state: &DeleteTopicState,
     asked: &mut Asked,
-) -> Result<Option<&'a TopicImage>, (DeleteTopicState, TopicFault)> {
-    let refuse =
-        |code: ErrorCode, message: &str| Err((state.clone(), TopicFault::new(code, message)));
+) -> Result<Option<&'a TopicImage>, (DeleteTopicState, Refusal)> {
+    let refuse = |code: ErrorCode, message: &str| Err((state.clone(), Refusal::new(code, message)));
     let invalid = ErrorCode::INVALID_REQUEST;
     let has_id = state.topic_id != TopicId::ZERO;
     let (topic, is_doubled) = match &state.name {
@@ -159,7 +158,7 @@ fn unless_doubled<'a>(
     topic: &'a TopicImage,
     is_doubled: bool,
     asked: &mut Asked,
-) -> Result<Option<&'a TopicImage>, (DeleteTopicState, TopicFault)> {
+) -> Result<Option<&'a TopicImage>, (DeleteTopicState, Refusal)> {
     if !is_doubled {
         return Ok(Some(topic));
     }
@@ -168,19 +167,19 @@ fn unless_doubled<'a>(
         return Ok(None);
     }
     let message = "The provided topic name maps to an ID that was already supplied.";
-    Err((state, TopicFault::new(ErrorCode::INVALID_REQUEST, message)))
+    Err((state, Refusal::new(ErrorCode::INVALID_REQUEST, message)))
 }
 
-fn disabled(version: i16) -> TopicFault {
+fn disabled(version: i16) -> Refusal {
     let code = if version < 3 {
         ErrorCode::INVALID_REQUEST
     } else {
         ErrorCode::TOPIC_DELETION_DISABLED
     };
-    TopicFault::new(code, "Topic deletion is disabled.")
+    Refusal::new(code, "Topic deletion is disabled.")
 }
 
-fn answer(state: &DeleteTopicState, fault: Option<TopicFault>) -> DeletableTopicResult {
+fn answer(state: &DeleteTopicState, fault: Option<Refusal>) -> DeletableTopicResult {
     let (error_code, error_message) = match fault {
         None => (ErrorCode::NONE, None),
         Some(fault) => (fault.code, Some(fault.message)),

@@ -2,6 +2,8 @@
 //! log shall hold and the response that waits until it does. Time and randomness come in as
 //! arguments; nothing here does I/O.
 
+pub mod alter_configs;
+pub mod client_metrics;
 mod create_topics;
 mod delete_topics;
 mod placement;
@@ -10,7 +12,9 @@ mod startup;
 pub mod topic_names;
 
 use crate::base::error_code::ErrorCode;
+use crate::base::limits::REFUSAL_MESSAGE_BYTES_MAX;
 use crate::cluster::records::MetadataRecord;
+use crate::wire::primitives::STRING_BYTES_MAX;
 
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
@@ -32,19 +36,47 @@ pub struct Decision<R> {
     pub response: R,
 }
 
-/// Why one topic of a request was refused.
+/// Why one topic or other resource of a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopicFault {
+pub struct Refusal {
     /// Kafka's code.
     pub code: ErrorCode,
     /// What the user is told.
     pub message: String,
 }
 
-impl TopicFault {
-    /// A fault with what the user is told.
+impl Refusal {
+    /// A fault with what the user is told. A message that would not fit an answer, for it quotes
+    /// what came, is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let mut message = message.into();
+        if message.len() > REFUSAL_MESSAGE_BYTES_MAX {
+            let mut end = REFUSAL_MESSAGE_BYTES_MAX;
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+        }
         Self { code, message }
+    }
+}
+
+const _: () = assert!(REFUSAL_MESSAGE_BYTES_MAX <= STRING_BYTES_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_told_whole_at_its_limit_and_cut_above_it() {
+        let of = |text: String| Refusal::new(ErrorCode::INVALID_CONFIG, text).message.len();
+        assert_eq!(
+            of("x".repeat(REFUSAL_MESSAGE_BYTES_MAX)),
+            REFUSAL_MESSAGE_BYTES_MAX
+        );
+        let longer = "x".repeat(REFUSAL_MESSAGE_BYTES_MAX + 1);
+        assert_eq!(of(longer), REFUSAL_MESSAGE_BYTES_MAX);
+        let split = format!("{}é", "x".repeat(REFUSAL_MESSAGE_BYTES_MAX - 1));
+        assert_eq!(of(split), REFUSAL_MESSAGE_BYTES_MAX - 1);
     }
 }

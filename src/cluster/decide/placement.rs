@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::TopicFault;
+use super::Refusal;
 use super::create_topics::{CreateTopicsContext, Replicas};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{BrokerId, PartitionIndex};
@@ -15,7 +15,7 @@ use crate::wire::messages::create_topics::CreatableTopic;
 pub(super) fn assigned_replicas(
     image: &Image,
     topic: &CreatableTopic,
-) -> Result<Replicas, TopicFault> {
+) -> Result<Replicas, Refusal> {
     let counts = [
         (i32::from(topic.replication_factor), "replication factor"),
         (topic.num_partitions, "numPartitions"),
@@ -25,10 +25,10 @@ pub(super) fn assigned_replicas(
             let message = format!(
                 "A manual partition assignment was specified, but {what} was not set to -1."
             );
-            return Err(TopicFault::new(ErrorCode::INVALID_REQUEST, message));
+            return Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
         }
     }
-    let invalid = |message: String| TopicFault::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message);
+    let invalid = |message: String| Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message);
     let mut replicas = Replicas::new();
     let mut replication_factor = None;
     for assignment in &topic.assignments {
@@ -102,12 +102,12 @@ pub(super) fn placed_replicas(
     topic: &CreatableTopic,
     context: CreateTopicsContext<'_>,
     random: &mut Random,
-) -> Result<Replicas, TopicFault> {
+) -> Result<Replicas, Refusal> {
     let factor = match topic.replication_factor {
         -1 => context.replication_factor,
         factor if factor > 0 => factor,
         _ => {
-            return Err(TopicFault::new(
+            return Err(Refusal::new(
                 ErrorCode::INVALID_REPLICATION_FACTOR,
                 "Replication factor must be larger than 0, or -1 to use the default value.",
             ));
@@ -117,7 +117,7 @@ pub(super) fn placed_replicas(
         -1 => context.num_partitions,
         count if count > 0 => count,
         _ => {
-            return Err(TopicFault::new(
+            return Err(Refusal::new(
                 ErrorCode::INVALID_PARTITIONS,
                 "Number of partitions was set to an invalid non-positive value.",
             ));
@@ -127,7 +127,7 @@ pub(super) fn placed_replicas(
     let live: Vec<BrokerId> = image.brokers().keys().copied().filter(is_live).collect();
     let replicas = usize::try_from(factor).unwrap_or_default();
     if replicas > live.len() {
-        return Err(TopicFault::new(
+        return Err(Refusal::new(
             ErrorCode::INVALID_REPLICATION_FACTOR,
             format!(
                 "Unable to replicate the partition {factor} time(s): The target replication \

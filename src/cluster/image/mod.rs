@@ -126,6 +126,32 @@ impl Image {
         self.configs.get(&key).cloned().unwrap_or_default()
     }
 
+    /// Whether both images have the very same settings, for they share them.
+    #[must_use]
+    pub fn has_configs_of(&self, other: &Self) -> bool {
+        let (mine, theirs) = (self.configs.iter(), other.configs.iter());
+        self.configs.len() == other.configs.len()
+            && mine
+                .zip(theirs)
+                .all(|(one, other)| one.0 == other.0 && Arc::ptr_eq(one.1, other.1))
+    }
+
+    /// Names and values of all settings, in bytes.
+    #[must_use]
+    pub fn settings_bytes(&self) -> usize {
+        let of = |((_, name), configs): (&(ResourceType, String), &Arc<ConfigMap>)| {
+            name.len() + config_bytes(configs)
+        };
+        self.configs.iter().map(of).sum()
+    }
+
+    /// Every resource of a kind that settings were made for, by name.
+    pub fn configured(&self, resource: ResourceType) -> impl Iterator<Item = &str> {
+        (self.configs.keys())
+            .filter(move |(kind, _)| *kind == resource)
+            .map(|(_, name)| name.as_str())
+    }
+
     /// A topic's own settings.
     #[must_use]
     pub fn topic_configs(&self, name: &str) -> Arc<ConfigMap> {
@@ -143,6 +169,13 @@ impl Image {
     pub fn next_producer_id(&self) -> ProducerId {
         self.next_producer_id
     }
+}
+
+/// Names and values of one resource's settings, in bytes.
+#[must_use]
+pub fn config_bytes(configs: &ConfigMap) -> usize {
+    let of = |(name, value): (&String, &String)| name.len() + value.len();
+    configs.iter().map(of).sum()
 }
 
 #[cfg(test)]

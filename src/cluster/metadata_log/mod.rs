@@ -19,7 +19,7 @@
 //! No index is kept: Kafka rebuilds those of this log whenever it opens it. Absent: snapshots taken
 //! here, so that the log grows by each start's and each change's records.
 
-mod batch;
+pub(super) mod batch;
 mod create;
 mod error;
 mod load;

@@ -1,17 +1,14 @@
-//! DescribeConfigs (32), versions 1 to 4 (KIP-226, KIP-569): settings of topics, of this broker,
-//! and its log level.
+//! DescribeConfigs (32), versions 1 to 4 (KIP-226, KIP-569): settings of topics, of this broker and
+//! its log levels, of groups and of subscriptions to client metrics.
 //!
 //! - Sources, synonyms, types and read-only flags are Kafka's; texts are our own. The broker's own
 //!   settings (`coreline.…`, `write.caching`) stand beside Kafka's.
-//! - The broker of the empty name stands for what holds for all brokers; nothing is set there yet.
+//! - The broker of the empty name stands for what was given to all brokers at run time.
+//! - The value of a name that nobody knows is kept secret, as Kafka does.
 //! - A resource that is named again is described once, where Kafka repeats it: clients keep one
 //!   description of each, and few bytes asked again and again must not make an answer of any size.
-//!
-//! Absent: client metrics and groups (resource types 16 and 32), which are INVALID_REQUEST.
 
 use std::collections::HashSet;
-
-use tracing::level_filters::LevelFilter;
 
 use super::find_coordinator::INVALID_REQUEST_MESSAGE;
 use crate::base::config::BrokerTexts;
@@ -19,14 +16,18 @@ use crate::base::config::describe::{self, Described, Source, Synonym};
 use crate::base::config::setting::Kind;
 use crate::base::error_code::ErrorCode;
 use crate::cluster::decide::topic_names;
+use crate::cluster::effective::DynamicConfigs;
 use crate::cluster::image::{Image, ResourceType};
 use crate::server::context::RequestContext;
+use crate::server::log_levels::{self, Level};
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::describe_configs::{
     DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResourceResult,
     DescribeConfigsResponse, DescribeConfigsResult, DescribeConfigsSynonym,
 };
 
+/// `ConfigType.UNKNOWN`.
+const TYPE_UNKNOWN: i8 = 0;
 /// `ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG`.
 const SOURCE_LOGGER: i8 = 6;
 
@@ -36,7 +37,7 @@ pub async fn handle(
     _header: &RequestHeader,
     request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
-    respond(&context.image(), &request, &context.config().texts)
+    respond(&context.image(), &request, &context.fixed_config().texts)
 }
 
 /// The response to `request`. Pure but for the log level, which is the process's.
@@ -76,6 +77,8 @@ impl Asked<'_> {
             ResourceType::TOPIC => self.topic(name),
             ResourceType::BROKER => self.broker(name),
             ResourceType::BROKER_LOGGER => self.logger(name),
+            ResourceType::CLIENT_METRICS => self.client_metrics(name),
+            ResourceType::GROUP => self.group(name),
             _ => Err(invalid(INVALID_REQUEST_MESSAGE)),
         };
         let (error_code, message, mut configs) = match outcome {
@@ -103,17 +106,43 @@ impl Asked<'_> {
             return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, String::new()));
         }
         let own = self.image.topic_configs(name);
-        let described = describe::topic(self.broker_texts, &own);
-        Ok(described.into_iter().map(|one| self.entry(one)).collect())
+        let dynamic = DynamicConfigs::of(self.image);
+        let described = describe::topic(dynamic.over(self.broker_texts), &own);
+        Ok(self.entries(described))
     }
 
     fn broker(&self, name: &str) -> Outcome {
+        let dynamic = DynamicConfigs::of(self.image);
+        let layers = dynamic.over(self.broker_texts);
         if name.is_empty() {
-            return Ok(Vec::new());
+            return Ok(self.entries(describe::all_brokers(layers)));
         }
         self.check_broker(name, " or empty string,")?;
-        let described = describe::broker(self.broker_texts);
-        Ok(described.into_iter().map(|one| self.entry(one)).collect())
+        Ok(self.entries(describe::broker(layers)))
+    }
+
+    fn client_metrics(&self, name: &str) -> Outcome {
+        if name.is_empty() {
+            return Err(invalid(
+                "Client metrics subscription name must not be empty",
+            ));
+        }
+        let own = self.image.configs(ResourceType::CLIENT_METRICS, name);
+        Ok(self.entries(describe::client_metrics(&own)))
+    }
+
+    fn group(&self, name: &str) -> Outcome {
+        if name.is_empty() {
+            return Err(invalid("Group name must not be empty"));
+        }
+        let own = self.image.configs(ResourceType::GROUP, name);
+        let dynamic = DynamicConfigs::of(self.image);
+        let layers = dynamic.over(self.broker_texts);
+        Ok(self.entries(describe::group(layers, &own)))
+    }
+
+    fn entries(&self, described: Vec<Described>) -> Vec<DescribeConfigsResourceResult> {
+        described.into_iter().map(|one| self.entry(one)).collect()
     }
 
     fn logger(&self, name: &str) -> Outcome {
@@ -121,13 +150,13 @@ impl Asked<'_> {
             return Err(invalid("Broker id must not be empty"));
         }
         self.check_broker(name, "")?;
-        let level = LevelFilter::current().to_string().to_uppercase();
-        Ok(vec![DescribeConfigsResourceResult {
-            name: "root".to_owned(),
-            value: Some(level),
+        let entry = |(name, level): (&str, Level)| DescribeConfigsResourceResult {
+            name: name.to_owned(),
+            value: Some(level.name().to_owned()),
             config_source: SOURCE_LOGGER,
             ..DescribeConfigsResourceResult::default()
-        }])
+        };
+        Ok(log_levels::loggers().map(entry).collect())
     }
 
     /// Whether `name` is this broker's id.
@@ -148,21 +177,23 @@ impl Asked<'_> {
     /// value is a default (CreateTopics, which lists none at all, tells the true source).
     fn entry(&self, described: Described) -> DescribeConfigsResourceResult {
         let source = described.synonyms.first().map(|synonym| synonym.source);
+        let is_sensitive = described.is_sensitive();
         let synonyms = if self.request.include_synonyms {
             described.synonyms.into_iter().map(synonym).collect()
         } else {
             Vec::new()
         };
-        let documentation = described.setting.documentation.to_owned();
+        let row = described.setting;
+        let documentation = row.map(|row| row.documentation.to_owned());
         DescribeConfigsResourceResult {
-            name: described.setting.name.to_owned(),
+            name: described.name,
             value: described.value,
             read_only: described.read_only,
             config_source: source.unwrap_or(Source::Default) as i8,
-            is_sensitive: described.setting.is_sensitive(),
+            is_sensitive,
             synonyms,
-            config_type: type_of(described.setting.kind),
-            documentation: self.request.include_documentation.then_some(documentation),
+            config_type: row.map_or(TYPE_UNKNOWN, |row| type_of(row.kind)),
+            documentation: documentation.filter(|_| self.request.include_documentation),
         }
     }
 }
@@ -173,7 +204,7 @@ fn invalid(message: &str) -> (ErrorCode, String) {
 
 fn synonym(synonym: Synonym) -> DescribeConfigsSynonym {
     DescribeConfigsSynonym {
-        name: synonym.name.to_owned(),
+        name: synonym.name,
         value: synonym.value,
         source: synonym.source as i8,
     }

@@ -15,8 +15,10 @@
 //! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its
 //! records hold.
 
+pub mod alter_configs;
 pub mod api_versions;
 pub mod brokers;
+pub mod config_changes;
 pub mod create_topics;
 pub mod delete_topics;
 pub mod describe_cluster;
@@ -24,8 +26,10 @@ pub mod describe_configs;
 pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
+pub mod incremental_alter_configs;
 pub mod init_producer_id;
 pub mod leaders;
+pub mod list_config_resources;
 pub mod list_offsets;
 pub mod metadata;
 pub mod offset_for_leader_epoch;
@@ -84,6 +88,9 @@ pub fn start(
         20 => call.answer(TaskClass::Fetch, delete_topics::handle),
         22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
         32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
+        33 => call.answer(TaskClass::Fetch, alter_configs::handle),
+        44 => call.answer(TaskClass::Fetch, incremental_alter_configs::handle),
+        74 => call.answer_within_memory(TaskClass::Fetch, list_config_resources::handle),
         60 => call.answer(TaskClass::Fetch, describe_cluster::handle),
         75 => call.answer_within_memory(TaskClass::Fetch, describe_topic_partitions::handle),
         23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),

@@ -13,7 +13,8 @@ use std::time::Duration;
 use super::hosting::{self, HostOrder};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{ShardId, TopicPartition};
-use crate::cluster::image::{Image, PartitionImage};
+use crate::cluster::effective;
+use crate::cluster::image::{Image, PartitionImage, TopicImage};
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::io::{self, InboxSender, TaskClass};
 use crate::server::node::Node;
@@ -32,6 +33,19 @@ pub struct Publisher {
 struct State {
     placement: Placement,
     hosted: HashMap<TopicPartition, PartitionImage>,
+    /// The image and the settings that the shards have.
+    published: Option<(Arc<Image>, Arc<BrokerConfig>)>,
+}
+
+impl State {
+    /// Whether a topic's logs have the settings that they have with `image` and `config`.
+    fn has_settings_of(&self, image: &Image, config: &BrokerConfig, topic: &TopicImage) -> bool {
+        self.published.as_ref().is_some_and(|(before, settings)| {
+            settings.texts == config.texts
+                && (before.has_configs_of(image)
+                    || before.topic_configs(&topic.name) == image.topic_configs(&topic.name))
+        })
+    }
 }
 
 /// What changes from one image to the next.
@@ -52,13 +66,15 @@ impl Publisher {
             state: RefCell::new(State {
                 placement: Placement::new(shards),
                 hosted: HashMap::new(),
+                published: None,
             }),
         }
     }
 
     /// Brings all shards to `image`. Answers the partitions that could not be hosted.
     pub async fn publish(&self, image: Arc<Image>) -> Vec<(TopicPartition, String)> {
-        let change = self.change_to(&image);
+        let config = effective::config(&self.config, &image);
+        let change = self.change_to(&image, &config);
         let mut waits = Vec::new();
         for (shard, orders) in change.host {
             let host = move |shard: Rc<Shard>| hosting::host_all(shard, orders);
@@ -76,7 +92,7 @@ impl Publisher {
             );
         }
         let router = self.router_without(&failed);
-        self.replace(&image, &router).await;
+        self.replace(&image, &config, &router).await;
         let mut waits = Vec::new();
         for (shard, ids) in change.delete {
             let delete = move |shard: Rc<Shard>| hosting::delete_all(shard, ids);
@@ -88,15 +104,16 @@ impl Publisher {
         failed
     }
 
-    /// Gives every shard the image and the table that belongs to it.
-    async fn replace(&self, image: &Arc<Image>, router: &Arc<Router>) {
+    /// Gives every shard the image, the settings in force and the table that belongs to it.
+    async fn replace(&self, image: &Arc<Image>, config: &Arc<BrokerConfig>, router: &Arc<Router>) {
         let mut waits = Vec::with_capacity(self.senders.len());
         for shard in self.shards() {
             let (image, router) = (Arc::clone(image), Arc::clone(router));
+            let config = Arc::clone(config);
             let replace = move |shard: Rc<Shard>| async move {
                 shard.set_router(router);
                 if let Some(node) = shard.attachment::<Node>() {
-                    node.set_image(image);
+                    node.set_image(image, config);
                 }
             };
             waits.push(self.run(shard, replace).await);
@@ -150,15 +167,16 @@ impl Publisher {
     }
 
     /// Works out what changes, and takes it as done.
-    fn change_to(&self, image: &Arc<Image>) -> Change {
+    fn change_to(&self, image: &Arc<Image>, config: &Arc<BrokerConfig>) -> Change {
         let mut state = self.state.borrow_mut();
-        let State { placement, hosted } = &mut *state;
+        let mut hosted = std::mem::take(&mut state.hosted);
         let mut change = Change::default();
         let mut now = HashMap::with_capacity(hosted.len());
         let local = image.node_id();
         for topic in image.topics().iter() {
             // Worked out once a topic, and only when one of its partitions changes.
             let settings = OnceCell::new();
+            let is_as_before = state.has_settings_of(image, config, topic);
             for (index, partition) in &topic.partitions {
                 if !partition.replicas.contains(&local) {
                     continue;
@@ -167,20 +185,21 @@ impl Publisher {
                     topic_id: topic.id,
                     partition: *index,
                 };
-                let known = hosted.remove(&id).filter(|known| known == partition);
+                let known = hosted.remove(&id);
+                let known = known.filter(|known| is_as_before && known == partition);
                 if known.is_none() {
-                    let settings =
-                        settings.get_or_init(|| hosting::settings(image, &self.config, topic));
-                    let order =
-                        hosting::order((topic, settings), (*index, partition), &self.config);
-                    let owner = placement.place(id);
+                    let settings = settings.get_or_init(|| hosting::settings(image, config, topic));
+                    let order = hosting::order((topic, settings), (*index, partition), config);
+                    let owner = state.placement.place(id);
                     change.host.entry(owner).or_default().push(order);
                 }
                 now.insert(id, known.unwrap_or_else(|| partition.clone()));
             }
         }
-        for id in std::mem::replace(hosted, now).into_keys() {
-            if let Some(owner) = placement.remove(id) {
+        state.hosted = now;
+        state.published = Some((Arc::clone(image), Arc::clone(config)));
+        for id in hosted.into_keys() {
+            if let Some(owner) = state.placement.remove(id) {
                 change.delete.entry(owner).or_default().push(id);
             }
         }

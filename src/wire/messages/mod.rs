@@ -6,6 +6,7 @@
 //! A struct's `Default` is Kafka's: where a schema names no default, a nullable string is empty
 //! and a nullable array has no elements, and neither is null.
 
+pub mod alter_configs;
 pub mod api_versions;
 pub mod control_records;
 pub mod create_topics;
@@ -15,7 +16,9 @@ pub mod describe_configs;
 pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
+pub mod incremental_alter_configs;
 pub mod init_producer_id;
+pub mod list_config_resources;
 pub mod list_offsets;
 pub mod metadata;
 pub mod metadata_records;

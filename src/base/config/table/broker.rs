@@ -54,10 +54,16 @@ settings! {
     "Requests between two sweeps of finished waiting fetches.";
     "follower.fetch.last.tiered.offset.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether a new follower starts after what is in remote storage.";
+    "follower.replication.throttled.rate": Long => None,
+        AtLeast(0), ClusterWide, NoMeaning, internal;
+    "Bytes a second of fetching for throttled replicas.";
     "inter.broker.listener.name": String => None, Any, ReadOnly, Effective;
     "Listener over which brokers speak with each other; must be one of the listeners.";
     "leader.imbalance.check.interval.seconds": Long => Some("300"), AtLeast(1), ReadOnly, NoMeaning;
     "Pause between two looks at the balance of leaders.";
+    "leader.replication.throttled.rate": Long => None,
+        AtLeast(0), ClusterWide, NoMeaning, internal;
+    "Bytes a second that leaders give to throttled replicas.";
     "listener.security.protocol.map": String =>
         Some("SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,\
             SASL_PLAINTEXT:SASL_PLAINTEXT"),
@@ -108,6 +114,9 @@ settings! {
     "Samples kept for clients' quotas.";
     "quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, NotYet;
     "Length of one sample of clients' quotas.";
+    "replica.alter.log.dirs.io.max.bytes.per.second": Long => None,
+        AtLeast(0), ClusterWide, NoMeaning, internal;
+    "Bytes a second of moves between log directories.";
     "replica.fetch.backoff.ms": Int => Some("1000"), AtLeast(0), ReadOnly, NoMeaning;
     "Pause of a follower after a failed fetch.";
     "replica.fetch.max.bytes": Int => Some("1048576"), AtLeast(0), ReadOnly, NoMeaning;

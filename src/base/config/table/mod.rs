@@ -1,4 +1,5 @@
-//! The tables of all settings: Kafka's broker settings, Coreline's own, and those of topics.
+//! The tables of all settings: Kafka's broker settings, Coreline's own, and those of topics, groups
+//! and subscriptions to client metrics.
 //!
 //! Names, types, defaults and ranges are those of Kafka 4.4 (`KafkaConfig`, `LogConfig`); where a
 //! default differs, the setting's documentation or the README says so.
@@ -29,8 +30,10 @@ macro_rules! settings {
 
 mod broker;
 mod cluster;
+mod group;
 mod groups;
 mod log;
+mod metrics;
 mod own;
 mod remote;
 mod security;
@@ -104,4 +107,28 @@ pub fn broker_setting(name: &str) -> Option<&'static Setting> {
 #[must_use]
 pub fn topic_setting(name: &str) -> Option<&'static Setting> {
     topic::ROWS.iter().find(|setting| setting.name == name)
+}
+
+/// All settings of a subscription to client metrics.
+#[must_use]
+pub fn client_metrics_settings() -> &'static [Setting] {
+    metrics::ROWS
+}
+
+/// The setting of that exact name of a subscription to client metrics.
+#[must_use]
+pub fn client_metrics_setting(name: &str) -> Option<&'static Setting> {
+    metrics::ROWS.iter().find(|setting| setting.name == name)
+}
+
+/// All settings of a group.
+#[must_use]
+pub fn group_settings() -> &'static [Setting] {
+    group::ROWS
+}
+
+/// The group setting of that exact name.
+#[must_use]
+pub fn group_setting(name: &str) -> Option<&'static Setting> {
+    group::ROWS.iter().find(|setting| setting.name == name)
 }
