@@ -15,6 +15,16 @@ use crate::metrics::touched;
 pub(crate) struct FlushSnapshot {
     segment: Rc<Segment>,
     written: u64,
+    cuts: u32,
+}
+
+/// Up to where the claim names bytes of `segment`.
+fn claimed_end(claim: &Claim, segment: &Segment) -> u64 {
+    if segment.base_offset.0 < claim.segment_base {
+        segment.size.get()
+    } else {
+        claim.end_position.min(segment.size.get())
+    }
 }
 
 impl Log {
@@ -46,20 +56,25 @@ impl Log {
         for segment in self.unfinished_up_to(claim.segment_base) {
             if segment.is_sealed.get() {
                 // Its end is being written by the task that the roll has started.
-                let finished = || segment.is_finished.get().then_some(());
+                let finished =
+                    || (segment.is_finished.get() || !segment.is_sealed.get()).then_some(());
                 self.shard.health.race(&segment.waiters, finished).await?;
                 continue;
             }
-            let end = claim.end_position.min(segment.size.get());
-            let place = (claim.segment_base, end);
+            let end = claimed_end(claim, &segment);
+            let place = (segment.base_offset.0, end);
             let durable = || {
                 let is_durable = self.ends.durable_place.get() >= place;
                 (is_durable || self.marks.borrow().is_empty()).then_some(())
             };
             self.shard.health.race(&self.waiters, durable).await?;
             let target = floor_to_block(end);
+            let cuts = segment.cuts.get();
             self.write_blocks(&segment, target).await?;
-            let written = || (segment.written.get() >= target).then_some(());
+            let written = || {
+                let is_cut = segment.cuts.get() != cuts;
+                (is_cut || segment.written.get() >= target).then_some(())
+            };
             self.shard.health.race(&segment.waiters, written).await?;
         }
         Ok(())
@@ -69,14 +84,16 @@ impl Log {
         if matches!(self.status.get(), LogStatus::Gone) {
             return None;
         }
-        let segment = self.segments.borrow().get(&claim.segment_base).cloned()?;
-        (!segment.is_finished.get()).then_some(segment)
+        // After a cut the last segment before the claimed one holds what is left of the claim.
+        let segments = self.segments.borrow();
+        let (_, segment) = segments.range(..=claim.segment_base).next_back()?;
+        (!segment.is_finished.get()).then(|| Rc::clone(segment))
     }
 
     /// Whether bytes that the claim names are written but not flushed.
     pub(crate) fn needs_flush(&self, claim: &Claim) -> bool {
         self.open_claim(claim).is_some_and(|segment| {
-            let end = floor_to_block(claim.end_position.min(segment.size.get()));
+            let end = floor_to_block(claimed_end(claim, &segment));
             segment.flushed.get() < end
         })
     }
@@ -93,13 +110,21 @@ impl Log {
     pub(crate) fn flush_snapshot(&self, claim: &Claim) -> Option<FlushSnapshot> {
         let segment = self.open_claim(claim)?;
         let written = segment.written.get();
-        Some(FlushSnapshot { segment, written })
+        let cuts = segment.cuts.get();
+        Some(FlushSnapshot {
+            segment,
+            written,
+            cuts,
+        })
     }
 
     /// The whole file system was flushed.
     pub(crate) fn flushed_by_other(&self, snapshot: &Option<FlushSnapshot>) {
-        if let Some(FlushSnapshot { segment, written }) = snapshot {
-            segment.flushed.set(segment.flushed.get().max(*written));
+        if let Some(snapshot) = snapshot
+            && snapshot.cuts == snapshot.segment.cuts.get()
+        {
+            let flushed = &snapshot.segment.flushed;
+            flushed.set(flushed.get().max(snapshot.written));
         }
     }
 
@@ -113,7 +138,7 @@ impl Log {
             let Some(segment) = self.open_claim(claim) else {
                 return Ok(false);
             };
-            let end = claim.end_position.min(segment.size.get());
+            let end = claimed_end(claim, &segment);
             if segment.flushed.get() >= end || segment.written.get() < end {
                 return Ok(false);
             }
@@ -146,7 +171,7 @@ impl Log {
         let Some(segment) = self.open_claim(claim) else {
             return Some(Copied::Nothing);
         };
-        let end = claim.end_position.min(segment.size.get());
+        let end = claimed_end(claim, &segment);
         if end <= segment.flushed.get().max(segment.partial_end.get()) {
             return Some(Copied::Nothing);
         }

@@ -20,7 +20,7 @@ use crate::base::time::TimestampMs;
 use crate::io::{self, TaskClass};
 
 /// Between two tries to write a derived file for which the disk has no room.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What decides whether a segment must roll before a batch (`LogSegment.shouldRoll`). Pure.
 pub(crate) struct RollQuestion<'a> {
@@ -185,21 +185,24 @@ impl Log {
     }
 
     /// Writes everything that a segment holds, its last partial block included, cuts the file to
-    /// the byte and syncs it. Nothing may be appended meanwhile.
-    pub(crate) async fn write_to_the_byte(self: &Rc<Self>, segment: &Rc<Segment>) -> Result<()> {
+    /// the byte and syncs it; answers that block. Nothing may be appended meanwhile.
+    pub(crate) async fn write_to_the_byte(self: &Rc<Self>, segment: &Rc<Segment>) -> Result<Bytes> {
         let size = segment.size.get();
         let whole = floor_to_block(size);
         self.write_blocks(segment, whole).await?;
         segment.wait_for_writes().await?;
+        let mut block = Bytes::new();
         if size > whole {
             let mut buffer = self.shard.take_buffer(BLOCK_BYTES);
             self.tail
                 .borrow()
                 .copy_range(segment, whole, size, &mut buffer);
+            block = Bytes::copy_from_slice(&buffer);
             segment.write_partial_block(&buffer).await?;
             self.shard.give_buffer(buffer);
         }
-        segment.cut_and_sync().await
+        segment.cut_and_sync().await?;
+        Ok(block)
     }
 
     pub(crate) fn settle_written(&self, segment: &Segment) {
@@ -258,7 +261,7 @@ impl Log {
 
     /// Waits for a sealed segment's files, but not for room on the disk: without them the shard
     /// does not close cleanly, and the next start makes them.
-    async fn wait_until_finished(&self, segment: &Segment) -> Result<()> {
+    pub(crate) async fn wait_until_finished(&self, segment: &Segment) -> Result<()> {
         let settled = || {
             let is_finished = segment.is_finished.get();
             (is_finished || self.shard.is_short_of_disk()).then_some(is_finished)
@@ -274,6 +277,10 @@ impl Log {
     /// written. The shard takes no more appends.
     pub(crate) async fn settle(self: &Rc<Self>) -> Result<()> {
         let _turn = self.order.take().await;
+        if self.is_truncating.get() {
+            let full = std::io::ErrorKind::StorageFull.into();
+            return Err(self.active_segment().failed("emptying", full));
+        }
         self.wait_all_durable().await?;
         let unfinished: Vec<Rc<Segment>> = {
             let segments = self.segments.borrow();

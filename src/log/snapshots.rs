@@ -78,6 +78,7 @@ impl Log {
                 tracing::warn!(%error, "no producer snapshot this time");
             }
             log.is_snapshot_under_way.set(false);
+            log.waiters.wake_all();
         });
     }
 }

@@ -10,7 +10,8 @@ use super::format::file_names::LogFileKind;
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Done, Entry, Result, Signal};
 use super::open::{derive, list_folder, read_head_block};
-use super::partition_log::Log;
+use super::partition_log::{Log, LogStatus};
+use super::roll::RETRY_DELAY;
 use super::scan::{ScanEnd, Scanner};
 use super::seeded::{SeededBug, is_seeded};
 use super::segment::{Segment, SegmentIndex, floor_to_block, segment_path};
@@ -25,10 +26,12 @@ struct Cut {
 }
 
 impl Log {
-    /// Drops all batches from the one that holds `offset` on, durably; answers the new end.
+    /// Drops all batches from the one that holds `offset` on, durably; answers the new end. The
+    /// log's start is never past it.
     ///
     /// # Errors
-    /// [`LogError`] when the log does not take changes or its files cannot be changed.
+    /// [`LogError`] when the log does not take changes or its files cannot be changed. A full disk
+    /// is told at once, and then nothing has changed.
     pub async fn truncate_to(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
         let _turn = self.order.take().await;
         self.check_writable()?;
@@ -55,7 +58,9 @@ impl Log {
         self.bring_to_rest().await?;
         self.is_truncating.set(true);
         let outcome = self.reset_at_rest(offset).await;
-        self.is_truncating.set(false);
+        // A shard that closes on a full disk leaves the rest to the next start.
+        let is_open = outcome.as_ref().is_err_and(LogError::is_full_disk);
+        self.is_truncating.set(is_open);
         self.waiters.wake_all();
         outcome
     }
@@ -82,20 +87,25 @@ impl Log {
     }
 
     /// Waits for every write in flight and brings all bytes to the files, so that the log can be
-    /// changed there. The caller has the log's turn.
+    /// changed there. The caller has the log's turn. The log is as whole afterwards as before.
     async fn bring_to_rest(self: &Rc<Self>) -> Result<()> {
         if self.log_id().is_none() {
             self.begin_life().await?;
         }
         self.wait_all_durable().await?;
+        // A snapshot of what is cut off must not appear afterwards.
+        let idle = || (!self.is_snapshot_under_way.get()).then_some(());
+        self.shard.health.race(&self.waiters, idle).await?;
         let segments: Vec<Rc<Segment>> = self.segments.borrow().values().cloned().collect();
         for segment in segments {
             if segment.is_sealed.get() {
-                let finished = || segment.is_finished.get().then_some(());
-                self.shard.health.race(&segment.waiters, finished).await?;
+                self.wait_until_finished(&segment).await?;
             } else {
-                self.write_to_the_byte(&segment).await?;
-                self.settle_written(&segment);
+                let block = self.write_to_the_byte(&segment).await?;
+                let size = segment.size.get();
+                segment.reopen_at(size, block);
+                self.needs_prefix.set(true);
+                self.unpin_written();
             }
         }
         Ok(())
@@ -131,21 +141,48 @@ impl Log {
         let place = (cut.segment.base_offset, cut.position);
         self.record_change(RecordKind::Truncate, place, cut.end)
             .await?;
+        let done = self.carry_out_cut(&cut).await;
+        done.map_err(|error| self.left_half_done(error))?;
+        Ok(cut.end)
+    }
+
+    /// The journal says what the files do not: only a start brings them together.
+    fn left_half_done(&self, error: LogError) -> LogError {
+        if error.is_full_disk() || matches!(error, LogError::Closed) {
+            return error;
+        }
+        let reason = format!("a change of {} failed: {error}", self.folder.display());
+        self.shard.health.fail(reason.clone());
+        LogError::Offline(reason)
+    }
+
+    async fn carry_out_cut(self: &Rc<Self>, cut: &Cut) -> Result<()> {
         let end = cut.end;
         self.remove_segments_past(cut.segment.base_offset.0).await?;
         self.forget_past(end);
         cut.segment.size.set(cut.position);
         cut.segment.cut_and_sync().await?;
-        self.reopen_at(&cut).await?;
-        self.ends.log_end.set(end);
-        self.ends.durable_end.set(end);
-        self.ends
-            .durable_place
-            .set((cut.segment.base_offset.0, cut.position));
+        self.reopen_at(cut).await?;
         self.recovery_point.set(self.recovery_point.get().min(end));
+        match self.store_epochs().await {
+            // The file is written again at the next roll; recovery knows the log's end without it.
+            Err(error) if !error.is_full_disk() => return Err(error),
+            _ => {}
+        }
+        // From here on nothing waits.
         self.needs_prefix.set(true);
-        self.store_epochs().await?;
-        Ok(end)
+        let log_start = self.log_start_offset().min(end);
+        self.ends.log_start.set(log_start);
+        self.set_ends(end, (cut.segment.base_offset.0, cut.position));
+        Ok(())
+    }
+
+    fn set_ends(&self, end: Offset, place: (i64, u64)) {
+        let ends = &self.ends;
+        for position in [&ends.log_end, &ends.durable_end, &ends.stable_end] {
+            position.set(end);
+        }
+        ends.durable_place.set(place);
     }
 
     /// The batch that holds `offset`, or the first one past it.
@@ -208,15 +245,28 @@ impl Log {
 
     async fn remove_files(&self, base: Offset) -> Result<()> {
         for kind in LogFileKind::ALL {
-            let path = segment_path(&self.folder, base, kind);
-            match io::directory::remove_file(&path).await {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(LogError::io(format!("removing {}", path.display()), error));
-                }
-                _ => {}
+            self.remove_file(base, kind).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_indexes(&self, base: Offset) -> Result<()> {
+        for kind in LogFileKind::ALL {
+            if !matches!(kind, LogFileKind::Log | LogFileKind::ProducerSnapshot) {
+                self.remove_file(base, kind).await?;
             }
         }
         Ok(())
+    }
+
+    async fn remove_file(&self, base: Offset, kind: LogFileKind) -> Result<()> {
+        let path = segment_path(&self.folder, base, kind);
+        match io::directory::remove_file(&path).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(LogError::io(format!("removing {}", path.display()), error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Drops what memory holds at or past `end`.
@@ -241,11 +291,13 @@ impl Log {
         }
         let synced = io::directory::sync(&self.folder).await;
         synced.map_err(|error| segment.fail("syncing the directory of", &error))?;
-        segment.reopen_at(cut.position);
-        *segment.head_block.borrow_mut() = read_head_block(segment).await?;
+        let block = read_head_block(segment).await?;
+        segment.reopen_at(cut.position, block);
         let listing = list_folder(&self.folder).await?;
         let interval = self.config().index_interval_bytes;
         let derived = derive(segment, &listing, cut.position, interval).await?;
+        // What the files of the index say past the cut is no longer so.
+        self.remove_indexes(segment.base_offset).await?;
         *segment.index.borrow_mut() = Some(derived.index);
         segment.first_timestamp.set(derived.first_timestamp);
         *self.producers.borrow_mut() = derived.producers;
@@ -256,47 +308,75 @@ impl Log {
     async fn reset_at_rest(self: &Rc<Self>, offset: Offset) -> Result<()> {
         self.record_change(RecordKind::Reset, (offset, 0), offset)
             .await?;
+        let done = self.carry_out_reset(offset).await;
+        done.map_err(|error| self.left_half_done(error))
+    }
+
+    async fn carry_out_reset(self: &Rc<Self>, offset: Offset) -> Result<()> {
         self.forget_past(Offset(i64::MIN));
         let gone = std::mem::take(&mut *self.segments.borrow_mut());
         for segment in gone.values().rev() {
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }
+        for snapshot in list_folder(&self.folder).await?.snapshots {
+            self.remove_file(snapshot, LogFileKind::ProducerSnapshot)
+                .await?;
+        }
         let new = Segment::new(offset, Rc::clone(&self.folder), &self.shard.health, 0);
-        new.writer(true).await?;
+        self.in_time(async || new.writer(true).await.map(drop))
+            .await?;
         *new.index.borrow_mut() = Some(SegmentIndex::new(offset));
         let synced = io::directory::sync(&self.folder).await;
         synced.map_err(|error| new.fail("syncing the directory of", &error))?;
         self.producers.borrow_mut().clear();
         *self.epochs.borrow_mut() = Default::default();
+        self.in_time(async || self.store_epochs().await).await?;
         self.set_active(&new);
-        for end in [
-            &self.ends.log_start,
-            &self.ends.log_end,
-            &self.ends.durable_end,
-        ] {
-            end.set(offset);
-        }
-        self.ends.durable_place.set((offset.0, 0));
         self.recovery_point.set(offset);
         self.needs_prefix.set(false);
-        self.store_epochs().await?;
-        self.begin_life().await
+        self.ends.log_start.set(offset);
+        self.set_ends(offset, (offset.0, 0));
+        self.in_time(async || self.begin_life().await).await
+    }
+
+    /// Tries a step of a change that the journal knows until the disk has room for it. Meanwhile
+    /// whoever would wait for this log's part of the ring is refused.
+    async fn in_time(&self, mut step: impl AsyncFnMut() -> Result<()>) -> Result<()> {
+        let mut short_of_disk = None;
+        loop {
+            let error = match step().await {
+                Err(error) if error.is_full_disk() => error,
+                outcome => return outcome,
+            };
+            if self.shard.is_closing.get() {
+                return Err(error);
+            }
+            if self.status.get() != LogStatus::Open {
+                return Err(LogError::Closed);
+            }
+            tracing::warn!(%error, "trying again");
+            short_of_disk.get_or_insert_with(|| self.shard.note_short_of_disk());
+            io::sleep(RETRY_DELAY).await;
+        }
     }
 }
 
 impl Segment {
-    /// The positions of a segment that was just opened with `size` bytes, all durable.
-    fn reopen_at(&self, size: u64) {
+    /// The positions of a segment that was just opened with `size` bytes, all durable; `block` are
+    /// those past its last whole block.
+    fn reopen_at(&self, size: u64, block: Bytes) {
         let at_block = floor_to_block(size);
         self.size.set(size);
-        for position in [&self.issued, &self.written, &self.flushed, &self.reserved] {
+        for position in [&self.issued, &self.written, &self.flushed] {
             position.set(at_block);
         }
-        self.partial_end.set(0);
+        self.partial_end.set(size);
         self.cuts.set(self.cuts.get() + 1);
         self.head_start.set(size);
+        *self.head_block.borrow_mut() = block;
         self.is_sealed.set(false);
         self.is_finished.set(false);
+        self.waiters.wake_all();
     }
 }

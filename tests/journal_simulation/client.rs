@@ -10,6 +10,7 @@ use coreline::io::sim::{Fault, FaultEffect, OperationKind};
 use coreline::io::{TaskClass, now, sleep, spawn, wall_clock};
 use coreline::log::{AppendContext, AppendError, Appended, Log, LogError, ReadLimit};
 
+use crate::changes;
 use crate::life;
 use crate::model::LogState;
 use crate::payload::{Payload, Producer};
@@ -23,6 +24,8 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone, Copy, Debug)]
 struct Session {
     generation: u64,
+    /// A cut may take batches of a producer away: then it begins anew.
+    changes: u64,
     producer: Producer,
 }
 
@@ -115,7 +118,10 @@ async fn act(world: &Rc<World>, sessions: &mut Vec<Session>, running: &Rc<Cell<u
     let Some((generation, log)) = pick(world) else {
         return;
     };
-    if dice < deletions + 23 {
+    let changes = changes::share(theme);
+    if dice >= 200 - changes {
+        changes::change(world, generation, &log).await;
+    } else if dice < deletions + 23 {
         read(world, generation, &log).await;
     } else {
         append(world, (generation, log), sessions, running).await;
@@ -139,7 +145,16 @@ async fn read(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
         first_batch_max: usize::MAX,
         end,
     };
-    match log.read(Offset(from), limit).await {
+    let changes = changes_of(world, generation);
+    let answer = log.read(Offset(from), limit).await;
+    let is_changed = {
+        let model = world.model.borrow();
+        let log = model.log(generation);
+        log.changes > changes || log.change.is_some()
+    };
+    match answer {
+        // What was cut off while it was read may be anything.
+        _ if is_changed => {}
         Ok(read) => {
             let bytes = read.slices.concat();
             if from < end.0 && bytes.is_empty() && is_open(world, generation) {
@@ -155,7 +170,11 @@ async fn read(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
     }
 }
 
-fn is_open(world: &World, generation: u64) -> bool {
+fn changes_of(world: &World, generation: u64) -> u64 {
+    world.model.borrow().log(generation).changes
+}
+
+pub fn is_open(world: &World, generation: u64) -> bool {
     let model = world.model.borrow();
     let log = model.log(generation);
     log.state == LogState::Open && !log.reserved
@@ -179,9 +198,15 @@ fn new_payload(world: &World, producer: Option<Producer>) -> Payload {
 
 /// The session of this client in `generation`, a new one now and then.
 fn session(world: &World, sessions: &mut Vec<Session>, generation: u64) -> Option<usize> {
-    if world.one_in(2) {
+    let (changes, is_changing) = {
+        let model = world.model.borrow();
+        let log = model.log(generation);
+        (log.changes, log.change.is_some())
+    };
+    if world.one_in(2) || is_changing {
         return None;
     }
+    sessions.retain(|session| session.generation != generation || session.changes == changes);
     let known = sessions
         .iter()
         .position(|session| session.generation == generation);
@@ -192,10 +217,39 @@ fn session(world: &World, sessions: &mut Vec<Session>, generation: u64) -> Optio
         };
         sessions.push(Session {
             generation,
+            changes,
             producer,
         });
         sessions.len() - 1
     }))
+}
+
+/// Appends what the model is told of, and what came of it.
+pub async fn append_known(
+    world: &World,
+    generation: u64,
+    log: &Rc<Log>,
+    payload: &Payload,
+) -> Result<Appended, AppendError> {
+    world.model.borrow_mut().attempt(generation, *payload);
+    let answer = send(world, log, payload).await;
+    let known = answer.as_ref().ok();
+    let noted = world
+        .model
+        .borrow_mut()
+        .appended(generation, payload.attempt, known);
+    world.check(noted);
+    if let Ok(appended) = &answer {
+        world.stats.borrow_mut().appends += 1;
+        let end = appended.last_offset.plus(1);
+        if log.log_end_offset() < end {
+            world.accuse(format!(
+                "appended up to {end} beyond {}",
+                log.log_end_offset()
+            ));
+        }
+    }
+    answer
 }
 
 async fn append(
@@ -207,46 +261,37 @@ async fn append(
     let place = session(world, sessions, generation);
     let producer = place.map(|place| sessions[place].producer);
     let payload = new_payload(world, producer);
-    world.model.borrow_mut().attempt(generation, payload);
-    let answer = send(world, &log, &payload).await;
-    let known = answer.as_ref().ok();
-    let noted = world
-        .model
-        .borrow_mut()
-        .appended(generation, payload.attempt, known);
-    world.check(noted);
-    match answer {
-        Ok(appended) => {
-            world.stats.borrow_mut().appends += 1;
-            if let Some(place) = place {
-                sessions[place].producer.base_sequence += payload.records;
-            }
-            let end = appended.last_offset.plus(1);
-            if log.log_end_offset() < end {
-                world.accuse(format!(
-                    "appended up to {end} beyond {}",
-                    log.log_end_offset()
-                ));
-            }
-            if world.one_in(2) {
-                confirm(world, generation, &log, end).await;
-            } else {
-                running.set(running.get() + 1);
-                let (world, running) = (Rc::clone(world), Rc::clone(running));
-                let log = Rc::clone(&log);
-                spawn(TaskClass::Produce, async move {
-                    confirm(&world, generation, &log, end).await;
-                    running.set(running.get() - 1);
-                });
-            }
-            if producer.is_some() && world.one_in(3) {
-                repeat(world, (generation, &log), &payload, &appended).await;
-            }
-        }
+    let appended = match append_known(world, generation, &log, &payload).await {
+        Ok(appended) => appended,
         Err(error) => {
             sessions.retain(|session| session.generation != generation);
             world.stats.borrow_mut().refused += 1;
             excuse(world, generation, &error);
+            return;
+        }
+    };
+    if let Some(place) = place {
+        sessions[place].producer.base_sequence += payload.records;
+    }
+    let end = appended.last_offset.plus(1);
+    if world.one_in(2) {
+        let changes = changes_of(world, generation);
+        confirm(world, (generation, changes), &log, end).await;
+    } else {
+        running.set(running.get() + 1);
+        let (world, running) = (Rc::clone(world), Rc::clone(running));
+        let log = Rc::clone(&log);
+        let changes = changes_of(&world, generation);
+        spawn(TaskClass::Produce, async move {
+            confirm(&world, (generation, changes), &log, end).await;
+            running.set(running.get() - 1);
+        });
+    }
+    let is_changing = world.model.borrow().log(generation).change.is_some();
+    if producer.is_some() && world.one_in(3) && !is_changing {
+        let changes = place.map(|place| sessions[place].changes);
+        if changes == Some(world.model.borrow().log(generation).changes) {
+            repeat(world, (generation, &log), &payload, &appended).await;
         }
     }
 }
@@ -254,8 +299,12 @@ async fn append(
 async fn send(world: &World, log: &Rc<Log>, payload: &Payload) -> Result<Appended, AppendError> {
     let epoch = LeaderEpoch(world.model.borrow().epoch);
     let batch = BytesMut::from(&payload.build()[..]);
-    log.append(batch, AppendContext::client(epoch, now(), PATIENCE))
-        .await
+    let mut context = AppendContext::client(epoch, now(), PATIENCE);
+    if world.plan.buffer_factor > 1 {
+        let factor = 1 + world.below(world.plan.buffer_factor) as usize;
+        context.buffer_bytes.part = batch.len() * factor;
+    }
+    log.append(batch, context).await
 }
 
 /// Sends an appended batch again: it must be known, and wait as long as the original.
@@ -273,15 +322,19 @@ async fn repeat(
                 world.accuse(format!("a retry of {original:?} was answered {again:?}"));
             }
             world.stats.borrow_mut().duplicates += 1;
-            confirm(world, generation, log, again.last_offset.plus(1)).await;
+            let changes = changes_of(world, generation);
+            let end = again.last_offset.plus(1);
+            confirm(world, (generation, changes), log, end).await;
         }
         Err(error) => excuse(world, generation, &error),
     }
 }
 
 /// Waits until `end` is durable and holds the log to it.
-async fn confirm(world: &Rc<World>, generation: u64, log: &Rc<Log>, end: Offset) {
+async fn confirm(world: &Rc<World>, (generation, changes): (u64, u64), log: &Rc<Log>, end: Offset) {
     match log.wait_durable(end).await {
+        // Cut off while it waited.
+        Err(LogError::Closed) if changes_of(world, generation) > changes => {}
         Ok(()) => {
             if log.durable_end() < end {
                 world.accuse(format!("{end} confirmed, {} durable", log.durable_end()));
@@ -293,7 +346,7 @@ async fn confirm(world: &Rc<World>, generation: u64, log: &Rc<Log>, end: Offset)
 }
 
 /// Whether a refusal has a reason in this life.
-fn excuse(world: &World, generation: u64, error: &AppendError) {
+pub fn excuse(world: &World, generation: u64, error: &AppendError) {
     let failing = world.failing.get() && world.disk.fault_hits() > 0;
     let gone = !is_open(world, generation);
     let excused = match error {

@@ -168,7 +168,6 @@ async fn reopen_all(world: &Rc<World>) -> Result<(), String> {
             LogState::Open => open(world, generation).await?,
             LogState::Deleting | LogState::Deleted => {
                 if folder_exists(&folder).await && !name_is_taken(world, generation) {
-                    world.model.borrow_mut().log_mut(generation).truncating = Some(0);
                     open(world, generation).await?;
                     delete(world, generation).await?;
                 } else {
@@ -194,25 +193,24 @@ fn attach(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
     let epoch = world.model.borrow().epoch;
     log.make_leader(LeaderEpoch(epoch));
     let observed = Rc::downgrade(world);
-    let (watched, last) = (Rc::downgrade(log), std::cell::Cell::new(log.durable_end()));
+    let watched = Rc::downgrade(log);
+    world.model.borrow_mut().log_mut(generation).observed = log.durable_end().0;
     log.observe(move |event| {
         let (Some(world), Some(log)) = (observed.upgrade(), watched.upgrade()) else {
             return;
         };
         match event {
             LogEvent::DurableEnd(end) => {
-                let truncated = world.model.borrow().log(generation).truncating.is_some();
-                if end < last.get() && !truncated {
-                    world.accuse(format!(
-                        "a durable end went back from {} to {end}",
-                        last.get()
-                    ));
+                let last = world.model.borrow().log(generation).observed;
+                if end.0 < last {
+                    world.accuse(format!("a durable end went back from {last} to {end}"));
                 }
                 if end > log.log_end_offset() {
                     world.accuse(format!("durable end {end} above {}", log.log_end_offset()));
                 }
-                last.set(end);
-                world.model.borrow_mut().claim(generation, end.0);
+                let mut model = world.model.borrow_mut();
+                model.log_mut(generation).observed = end.0;
+                model.claim(generation, end.0);
             }
             LogEvent::Offline if !world.failing.get() => {
                 world.accuse("a shard went offline though nothing failed");
@@ -282,9 +280,14 @@ async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
     if world.model.borrow().log(generation).state == LogState::Damaged {
         // No more is asked of it than that what comes before the damage is right.
         let whole = whole_batches(&bytes);
-        return world.model.borrow().check_read(generation, 0, whole);
+        let start = log.log_start_offset().0;
+        return world.model.borrow().check_read(generation, start, whole);
     }
-    world.model.borrow_mut().settle(generation, &bytes, end)?;
+    let places = (log.log_start_offset().0, end);
+    world
+        .model
+        .borrow_mut()
+        .settle(generation, &bytes, places)?;
     if log.durable_end().0 != end {
         return Err(format!(
             "{folder} opens with {} durable of {end}",

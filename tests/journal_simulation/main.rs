@@ -8,6 +8,7 @@
 //! operations.
 #![cfg(feature = "sim")]
 
+mod changes;
 mod client;
 mod damage;
 mod life;
@@ -103,8 +104,9 @@ fn topic_deletions() {
 }
 
 #[test]
-fn rolls() {
-    run_theme(Theme::Rolls);
+fn truncations() {
+    let stats = run_theme(Theme::Truncations);
+    assert!(stats.cuts > 0 && stats.changes > stats.cuts);
 }
 
 #[test]

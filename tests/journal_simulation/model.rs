@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coreline::log::{Appended, LogConfig, LogIdentity};
 
+use crate::changes::Change;
 use crate::payload::{Found, Payload, is_same, take_batch};
 
 /// What became of an append.
@@ -26,10 +27,10 @@ pub enum Fate {
 }
 
 #[derive(Clone, Debug)]
-struct Attempt {
-    payload: Payload,
+pub struct Attempt {
+    pub payload: Payload,
     generation: u64,
-    fate: Fate,
+    pub fate: Fate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +63,12 @@ pub struct LogModel {
     pub claimed: i64,
     /// What a power cut cannot take: the claim, or under `write.caching` the end after recovery.
     pub stable: i64,
-    /// A truncation to here has not returned.
-    pub truncating: Option<i64>,
+    /// A change of its shape that has not returned.
+    pub change: Option<Change>,
+    /// Changes that took away batches.
+    pub changes: u64,
+    /// The last durable end that was observed.
+    pub observed: i64,
     /// Appends that have not returned.
     pub appending: u32,
     /// Somebody wants the log for himself: no new appends.
@@ -79,12 +84,16 @@ impl LogModel {
     }
 
     fn floor(&self, power_lost: bool) -> i64 {
-        let floor = if self.config.write_caching && power_lost {
+        match self.state {
+            LogState::Open | LogState::Creating => {}
+            // Nobody asks for what is being deleted, and damage was told.
+            LogState::Deleting | LogState::Deleted | LogState::Damaged => return i64::MIN,
+        }
+        if self.config.write_caching && power_lost {
             self.stable
         } else {
             self.claimed
-        };
-        floor.min(self.truncating.unwrap_or(i64::MAX))
+        }
     }
 }
 
@@ -119,7 +128,9 @@ impl Model {
             log_start: 0,
             claimed: 0,
             stable: 0,
-            truncating: None,
+            change: None,
+            changes: 0,
+            observed: 0,
             appending: 0,
             reserved: false,
         };
@@ -201,29 +212,16 @@ impl Model {
         Ok(())
     }
 
+    pub fn attempt_mut(&mut self, attempt: u64) -> &mut Attempt {
+        &mut self.attempts[attempt as usize]
+    }
+
     /// A durable end was claimed.
     pub fn claim(&mut self, generation: u64, end: i64) {
         let log = self.log_mut(generation);
         log.claimed = log.claimed.max(end);
         if !log.config.write_caching {
             log.stable = log.claimed;
-        }
-    }
-
-    /// A truncation has returned: nothing at or past `end` comes back.
-    pub fn truncated(&mut self, generation: u64, end: i64) {
-        let log = self.log_mut(generation);
-        log.truncating = None;
-        log.claimed = log.claimed.min(end);
-        log.stable = log.stable.min(end);
-        let kept = log.entries.partition_point(|entry| entry.base < end);
-        let gone: Vec<u64> = log
-            .entries
-            .drain(kept..)
-            .map(|entry| entry.attempt)
-            .collect();
-        for attempt in gone {
-            self.attempts[attempt as usize].fate = Fate::Gone;
         }
     }
 
@@ -279,12 +277,28 @@ impl Model {
     }
 
     /// Compares a recovered log with the model; from then on the model is what was found.
-    pub fn settle(&mut self, generation: u64, bytes: &[u8], end: i64) -> Result<(), String> {
+    pub fn settle(
+        &mut self,
+        generation: u64,
+        bytes: &[u8],
+        (start, end): (i64, i64),
+    ) -> Result<(), String> {
+        self.settle_change(generation, start, end);
         let log = self.log(generation);
-        let (name, log_start) = (log.identity.folder(), log.log_start);
-        let (mut rest, mut next, mut entries) = (bytes, log_start, Vec::new());
+        let name = log.identity.folder();
+        if start != log.log_start {
+            return Err(format!(
+                "{name} starts at {start}, known is {}",
+                log.log_start
+            ));
+        }
+        let (mut rest, mut next, mut entries) = (bytes, start, Vec::new());
         while !rest.is_empty() {
             let (found, after) = take_batch(rest)?;
+            if entries.is_empty() && found.base_offset <= start && start <= found.last_offset {
+                // The log's start may lie within a batch.
+                next = found.base_offset;
+            }
             self.check_batch(generation, &found, next)?;
             entries.push(Entry {
                 attempt: found.attempt,
@@ -301,7 +315,7 @@ impl Model {
             ));
         }
         let floor = log.floor(self.power_lost);
-        if end < floor && log.state != LogState::Damaged {
+        if end < floor {
             return Err(format!(
                 "{name} ends at {end}, but {floor} was durable (appended {}, power lost: {})",
                 log.end(),
@@ -319,7 +333,7 @@ impl Model {
         log.entries = entries;
         log.claimed = end;
         log.stable = end;
-        log.truncating = None;
+        log.observed = end;
         log.appending = 0;
         log.reserved = false;
         Ok(())

@@ -4,6 +4,7 @@ use coreline::base::ids::{Offset, PartitionIndex, Uuid};
 use coreline::base::time::TimestampMs;
 use coreline::log::{Appended, LogConfig, LogIdentity};
 
+use crate::changes::Change;
 use crate::model::Model;
 use crate::payload::Payload;
 
@@ -74,7 +75,7 @@ impl Case {
             bytes.extend_from_slice(&batch);
             end = base + 2;
         }
-        self.model.settle(self.log, &bytes, end)
+        self.model.settle(self.log, &bytes, (0, end))
     }
 }
 
@@ -132,9 +133,19 @@ fn nothing_comes_back() {
     let mut case = Case::new(false);
     let (kept, cut) = (case.append(), case.append());
     case.model.claim(case.log, 4);
-    case.model.log_mut(case.log).truncating = Some(2);
+    case.model.log_mut(case.log).change = Some(Change::Truncate(3));
     case.settle(&[(kept, 0), (cut, 2)]).expect("under way");
-    case.model.truncated(case.log, 2);
+    accused(case.settle(&[(kept, 0)]), "was durable");
+    case.model.log_mut(case.log).change = Some(Change::Truncate(1));
+    accused(case.settle(&[(kept, 0)]), "was durable");
+    case.model.log_mut(case.log).change = Some(Change::Truncate(3));
+    case.settle(&[(kept, 0)]).expect("done");
+    accused(case.settle(&[(kept, 0), (cut, 2)]), "Gone");
+
+    let mut case = Case::new(false);
+    let (kept, cut) = (case.append(), case.append());
+    case.model.claim(case.log, 4);
+    assert_eq!(case.model.truncated(case.log, 2).len(), 1);
     case.settle(&[(kept, 0)]).expect("truncated");
     accused(case.settle(&[(kept, 0), (cut, 2)]), "Gone");
     accused(case.settle(&[]), "was durable");

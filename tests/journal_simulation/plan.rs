@@ -21,8 +21,8 @@ pub enum Theme {
     Failures,
     /// Topics come and go.
     Deletions,
-    /// Small segments: logs roll all the time.
-    Rolls,
+    /// Logs of small segments are cut, emptied, and lose their beginning.
+    Truncations,
     /// Crashes during recovery, several times in a row.
     Recovery,
     /// Bit flips and zeroed blocks.
@@ -38,7 +38,7 @@ pub const THEMES: [Theme; 10] = [
     Theme::WriteCaching,
     Theme::Failures,
     Theme::Deletions,
-    Theme::Rolls,
+    Theme::Truncations,
     Theme::Recovery,
     Theme::Damage,
 ];
@@ -50,6 +50,8 @@ pub struct Plan {
     pub disk_bytes: u64,
     pub journal_bytes: u64,
     pub cache_bytes: usize,
+    /// Appends come in buffers of up to so many times their length.
+    pub buffer_factor: u64,
     pub segment_bytes: u64,
     pub logs_max: usize,
     pub clients: usize,
@@ -76,6 +78,7 @@ impl Plan {
             disk_bytes: (128 + random.below(4) * 64) * MIB as u64,
             journal_bytes: rings * 3 * MIB as u64,
             cache_bytes: (32 + random.below(8) as usize) * MIB,
+            buffer_factor: 1,
             segment_bytes: (256 << random.below(4)) * KIB as u64,
             logs_max: 2 + random.below(12) as usize,
             clients: 2 + random.below(8) as usize,
@@ -111,7 +114,7 @@ impl Plan {
             }
             Theme::FullDisk => plan.disk_bytes = 96 * MIB as u64,
             Theme::Recovery => plan.lives = 8,
-            Theme::Rolls => {
+            Theme::Truncations => {
                 plan.segment_bytes = 64 * KIB as u64;
                 plan.large_bytes = 60 * KIB as u64;
                 plan.large_one_in = 6;

@@ -57,6 +57,9 @@ pub struct Stats {
     pub duplicates: u64,
     pub retries_after_start: u64,
     pub deletions: u64,
+    /// Cuts, resets and moved log starts, and those of them that took batches away.
+    pub changes: u64,
+    pub cuts: u64,
     pub refused: u64,
     pub reads: u64,
     pub fault_hits: u64,
@@ -77,6 +80,8 @@ impl Stats {
             (&mut self.duplicates, other.duplicates),
             (&mut self.retries_after_start, other.retries_after_start),
             (&mut self.deletions, other.deletions),
+            (&mut self.changes, other.changes),
+            (&mut self.cuts, other.cuts),
             (&mut self.refused, other.refused),
             (&mut self.reads, other.reads),
             (&mut self.fault_hits, other.fault_hits),

@@ -96,6 +96,7 @@ impl LogPlan {
                 self.cut(place);
                 self.durable_end = self.durable_end.min(header.end_after);
                 self.recovery_point = self.recovery_point.min(header.end_after);
+                self.log_start = self.log_start.min(header.end_after);
                 return;
             }
             RecordKind::LogStart => self.log_start = self.log_start.max(header.end_after),

@@ -145,8 +145,19 @@ impl Segment {
         Ok(())
     }
 
-    /// Cuts the file to the bytes appended and makes all of it durable. Nothing is in flight.
+    /// Cuts the file to the bytes appended and makes all of it durable. Nothing is in flight. The
+    /// cut frees what was reserved: nobody reserves meanwhile.
     pub(crate) async fn cut_and_sync(&self) -> Result<()> {
+        let free = || (!self.is_reserving.get()).then_some(());
+        self.health.race(&self.waiters, free).await?;
+        self.is_reserving.set(true);
+        let outcome = self.cut_alone().await;
+        self.is_reserving.set(false);
+        self.waiters.wake_all();
+        outcome
+    }
+
+    async fn cut_alone(&self) -> Result<()> {
         let size = self.size.get();
         let file = self.writer(false).await?;
         file.truncate(size)
@@ -155,7 +166,7 @@ impl Segment {
         file.sync_all()
             .await
             .map_err(|error| self.fail("flushing", &error))?;
-        self.reserved.set(size);
+        self.reserved.set(floor_to_block(size));
         Ok(())
     }
 }
