@@ -52,7 +52,7 @@ impl Log {
     ) -> Result<Admitted, AppendError> {
         let journal = &self.shard.journal;
         // A batch that no cycle holds goes direct: its record alone is written.
-        let is_inline = length + BLOCK_BYTES <= journal.sizes().cycle_bytes_max;
+        let is_inline = journal.sizes().fits_a_cycle(length);
         let inline = if is_inline { length } else { BLOCK_BYTES };
         // Asked at every try: a release may write the partial block while this waits.
         let ring_bytes = || {

@@ -2,12 +2,14 @@
 //! segments, while the journal goes round, segments roll and readers lag.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::log_test::{batch, context, identity, read_all, seeds, start};
 use super::*;
 use crate::base::ids::Offset;
-use crate::base::limits::KIB;
+use crate::base::limits::{KIB, MIB};
 use crate::base::random::Random;
 use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
 use crate::io::{self, TaskClass};
@@ -56,7 +58,7 @@ async fn lag(log: Rc<Log>, is_done: Rc<Cell<bool>>) {
                 at = end;
             }
         }
-        io::sleep(std::time::Duration::from_micros(700)).await;
+        io::sleep(Duration::from_micros(700)).await;
     }
 }
 
@@ -179,6 +181,31 @@ fn a_read_keeps_no_more_memory_alive_than_it_may() {
             assert_eq!(read(2 * buffer - 1, 0).await, (1, buffer, buffer));
             assert_eq!(read(0, buffer).await, (1, buffer, buffer), "KIP-74");
             assert_eq!(read(0, buffer - 1).await, (0, 0, buffer));
+        })
+        .unwrap();
+}
+
+/// Around the largest cycle of the smallest ring: what goes inline, and what goes direct.
+#[test]
+fn a_batch_of_any_length_becomes_durable() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    SimRuntime::new(&disk, 1)
+        .block_on(async {
+            let logs = start(1, MIB).await;
+            let log = logs.create_log(identity("t"), config()).await.unwrap();
+            for size in (120 * KIB..133 * KIB).step_by(61) {
+                let appended = log.append(batch(size, 0), context()).await.unwrap();
+                let end = appended.last_offset.plus(1);
+                let mut durable = std::pin::pin!(log.wait_durable(end));
+                let mut patience = std::pin::pin!(io::sleep(Duration::from_secs(5)));
+                std::future::poll_fn(|task| {
+                    let is_late = patience.as_mut().poll(task).is_ready();
+                    assert!(!is_late, "{size} bytes do not become durable");
+                    durable.as_mut().poll(task)
+                })
+                .await
+                .unwrap();
+            }
         })
         .unwrap();
 }

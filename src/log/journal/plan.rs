@@ -105,7 +105,8 @@ impl CyclePlan {
     pub(super) fn take_from(&mut self, log: &Rc<Log>, limits: &PlanLimits) -> Taken {
         loop {
             let (run_bytes, run_count) = log.journal_queue().leading_run();
-            if run_bytes >= limits.sizes.direct_bytes {
+            let must_go_direct = Self::must_go_direct(log, limits);
+            if must_go_direct || run_bytes >= limits.sizes.direct_bytes {
                 let has_slot = self.directs.len() < limits.direct_slots;
                 if has_slot && self.direct_bytes < limits.direct_bytes {
                     if !self.fits(BLOCK_BYTES, limits) {
@@ -114,7 +115,7 @@ impl CyclePlan {
                     self.take_direct(log, run_count, limits.sizes.run_bytes_max);
                     continue;
                 }
-                if self.must_go_direct(log, limits) {
+                if must_go_direct {
                     return Taken::Blocked;
                 }
             }
@@ -131,11 +132,10 @@ impl CyclePlan {
         }
     }
 
-    /// The front batch is larger than any cycle.
-    fn must_go_direct(&self, log: &Rc<Log>, limits: &PlanLimits) -> bool {
-        let overhead = CYCLE_HEADER_BYTES + RECORD_HEADER_BYTES;
+    /// The front batch is larger than a cycle takes, be it as small as those that may go either way.
+    fn must_go_direct(log: &Rc<Log>, limits: &PlanLimits) -> bool {
         let bytes = log.journal_queue().front_bytes().unwrap_or_default();
-        bytes + overhead > limits.sizes.cycle_bytes_max
+        !limits.sizes.fits_a_cycle(bytes)
     }
 
     fn add(&mut self, log: &Rc<Log>, entry: Entry) {

@@ -99,6 +99,14 @@ impl RingSizes {
         self
     }
 
+    /// Whether an append of `bytes` fits a cycle, beside the block that may have to precede it in
+    /// the journal; a larger one always goes direct. Admission and the cycle's plan both ask this:
+    /// what the one takes for too large must not be left waiting for room by the other.
+    #[must_use]
+    pub fn fits_a_cycle(&self, bytes: usize) -> bool {
+        bytes + BLOCK_BYTES <= self.cycle_bytes_max
+    }
+
     /// What a file surely holds: a cycle that no longer fits leaves its end unused.
     #[must_use]
     pub fn usable_file_bytes(&self) -> u64 {
@@ -122,6 +130,13 @@ mod tests {
             assert!(directs <= bytes / 8 * 3, "{mib} MiB: {sizes:?}");
             assert!(sizes.direct_bytes <= sizes.cycle_bytes_max);
         }
+    }
+
+    #[test]
+    fn an_append_fits_a_cycle_with_a_block_to_spare() {
+        let sizes = RingSizes::for_ring(2 * MIB as u64);
+        assert!(sizes.fits_a_cycle(124 * KIB));
+        assert!(!sizes.fits_a_cycle(124 * KIB + 1));
     }
 
     #[test]
