@@ -49,7 +49,7 @@ fn seeded_recycled_segment() {
 
 #[test]
 fn seeded_file_reused_before_directory_sync() {
-    must_be_caught(SeededBug::FileReusedBeforeDirectorySync, 151);
+    must_be_caught(SeededBug::FileReusedBeforeDirectorySync, 42);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::queue::Signal;
 use super::writer::Journal;
 use super::{Claim, Result};
 use crate::io::{self, TaskClass};
+use crate::log::error::LogError;
 use crate::log::limited::for_each_limited;
 use crate::log::seeded::{SeededBug, is_seeded};
 
@@ -79,9 +80,7 @@ impl Journal {
             (file, claims.unwrap_or_default())
         };
         self.write_back(&claims).await?;
-        if !is_seeded(SeededBug::FileReusedBeforeDirectorySync) {
-            self.flush(&claims).await?;
-        }
+        self.flush(&claims).await?;
         let signal = Signal::new(&self.options.health);
         let mut copy_left = self.options.sizes.copy_bytes as usize;
         for claim in &claims {
@@ -139,16 +138,16 @@ impl Journal {
             .filter(|claim| claim.log.needs_flush(claim))
             .cloned()
             .collect();
-        if dirty.len() > FLUSHES_MAX {
+        let is_forgotten = is_seeded(SeededBug::FileReusedBeforeDirectorySync);
+        if dirty.len() > FLUSHES_MAX || is_forgotten {
             let flushed: Vec<_> = dirty
                 .iter()
                 .map(|claim| claim.log.flush_snapshot(claim))
                 .collect();
-            io::directory::sync_filesystem(&self.options.directory)
-                .await
-                .map_err(|error| {
-                    crate::log::error::LogError::io("flushing the file system", error)
-                })?;
+            if !is_forgotten {
+                let synced = io::directory::sync_filesystem(&self.options.directory).await;
+                synced.map_err(|error| LogError::io("flushing the file system", error))?;
+            }
             for (claim, snapshot) in dirty.iter().zip(flushed) {
                 claim.log.flushed_by_other(&snapshot);
             }
