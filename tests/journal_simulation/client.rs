@@ -11,7 +11,7 @@ use coreline::io::{TaskClass, now, sleep, spawn, wall_clock};
 use coreline::log::{AppendContext, AppendError, Appended, Log, LogError, ReadLimit};
 
 use crate::changes;
-use crate::life;
+use crate::logs;
 use crate::model::LogState;
 use crate::payload::{Payload, Producer};
 use crate::plan::Theme;
@@ -108,10 +108,10 @@ async fn act(world: &Rc<World>, sessions: &mut Vec<Session>, running: &Rc<Cell<u
     let deletions = if theme == Theme::Deletions { 20 } else { 2 };
     if dice < deletions {
         if world.handles.borrow().len() < world.plan.logs_max && world.one_in(2) {
-            world.check(life::create_new(world).await);
+            world.check(logs::create_new(world).await);
         } else if let Some((generation, _)) = pick(world) {
             reserve(world, generation).await;
-            world.check(life::delete(world, generation).await);
+            world.check(logs::delete(world, generation).await);
         }
         return;
     }

@@ -1,23 +1,19 @@
 //! One process: recovery, comparison with the model, work, and an end in peace when nothing struck.
-//! Longer than other files: the parts of one life share its state, and are read in its order.
 
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use coreline::base::ids::Uuid;
-use coreline::base::ids::{BrokerEpoch, LeaderEpoch, Offset, PartitionIndex, ShardId};
-use coreline::base::random::Random;
+use coreline::base::ids::{BrokerEpoch, ShardId};
 use coreline::io::{TaskClass, directory, now, sleep, spawn};
 use coreline::log::{
-    Log, LogConfig, LogError, LogEvent, LogIdentity, ReadLimit, RecoveryOptions, ShardLogs,
-    ShardLogsOptions, recover, seal_directory,
+    LogError, RecoveryOptions, ShardLogs, ShardLogsOptions, recover, seal_directory,
 };
 
 use crate::client;
+use crate::logs::{create, create_new, delete, folder_exists, open, uuid};
 use crate::model::LogState;
 use crate::plan::Theme;
-use crate::retries;
 use crate::world::{DIRECTORY, World};
 
 /// Simulated time after which a life that has not finished its work hangs.
@@ -135,21 +131,6 @@ fn is_full(world: &World, error: &LogError) -> bool {
     full && world.full_disk.get()
 }
 
-fn uuid(world: &World) -> Uuid {
-    Random::new(world.next_u64()).next_uuid()
-}
-
-/// The shard that a log lives on in this life.
-pub fn shard_of(world: &World, generation: u64) -> Rc<ShardLogs> {
-    let shards = world.shards.borrow();
-    Rc::clone(&shards[generation as usize % shards.len()])
-}
-
-async fn folder_exists(folder: &str) -> bool {
-    let path = format!("{DIRECTORY}/{folder}");
-    directory::metadata(Path::new(&path)).await.is_ok()
-}
-
 /// What a controller does at start: opens what metadata knows, removes what it does not.
 async fn reopen_all(world: &Rc<World>) -> Result<(), String> {
     world.model.borrow_mut().epoch += 1;
@@ -187,258 +168,6 @@ fn name_is_taken(world: &World, generation: u64) -> bool {
     let topic = &model.log(generation).identity.topic;
     let mut later = model.logs.range(generation + 1..);
     later.any(|(_, log)| log.identity.topic == *topic && log.state != LogState::Deleted)
-}
-
-fn attach(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
-    let epoch = world.model.borrow().epoch;
-    log.make_leader(LeaderEpoch(epoch));
-    let observed = Rc::downgrade(world);
-    let watched = Rc::downgrade(log);
-    world.model.borrow_mut().log_mut(generation).observed = log.durable_end().0;
-    log.observe(move |event| {
-        let (Some(world), Some(log)) = (observed.upgrade(), watched.upgrade()) else {
-            return;
-        };
-        match event {
-            LogEvent::DurableEnd(end) => {
-                let last = world.model.borrow().log(generation).observed;
-                if end.0 < last {
-                    world.accuse(format!("a durable end went back from {last} to {end}"));
-                }
-                if end > log.log_end_offset() {
-                    world.accuse(format!("durable end {end} above {}", log.log_end_offset()));
-                }
-                let mut model = world.model.borrow_mut();
-                model.log_mut(generation).observed = end.0;
-                model.claim(generation, end.0);
-            }
-            LogEvent::Offline if !world.failing.get() => {
-                world.accuse("a shard went offline though nothing failed");
-            }
-            LogEvent::Offline => {}
-        }
-    });
-    world
-        .handles
-        .borrow_mut()
-        .insert(generation, Rc::clone(log));
-}
-
-/// Everything that a log serves, and where it says that it ends.
-pub async fn read_all(log: &Rc<Log>) -> Result<(Vec<u8>, i64), String> {
-    let end = log.log_end_offset();
-    let (mut next, mut bytes) = (log.log_start_offset(), Vec::new());
-    while next < end {
-        let limit = ReadLimit {
-            max_bytes: 1 << 20,
-            memory_max: usize::MAX,
-            first_batch_max: usize::MAX,
-            end,
-        };
-        let read = log.read(next, limit).await;
-        let read = read.map_err(|error| format!("a read from {next} failed: {error}"))?;
-        if read.bytes == 0 {
-            break;
-        }
-        let from = bytes.len();
-        for slice in read.slices {
-            bytes.extend_from_slice(&slice);
-        }
-        let mut rest = &bytes[from..];
-        while !rest.is_empty() {
-            let Ok((found, after)) = crate::payload::take_batch(rest) else {
-                // Whoever looks at the bytes finds it.
-                return Ok((bytes, end.0));
-            };
-            next = Offset(found.last_offset + 1);
-            rest = after;
-        }
-    }
-    Ok((bytes, end.0))
-}
-
-async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
-    let (identity, config) = {
-        let model = world.model.borrow();
-        let log = model.log(generation);
-        (log.identity.clone(), log.config.clone())
-    };
-    let folder = identity.folder();
-    let opened = shard_of(world, generation).open_log(identity, config).await;
-    let log = match opened {
-        Ok(log) => log,
-        Err(error) => return refused(world, generation, &format!("does not open: {error}")),
-    };
-    let (bytes, end) = match read_all(&log).await {
-        Ok(found) => found,
-        Err(what) => return refused(world, generation, &what),
-    };
-    if let Some(what) = consumer_finds(world, &folder, &bytes) {
-        return refused(world, generation, &what);
-    }
-    note_damage(world, generation);
-    if world.model.borrow().log(generation).state == LogState::Damaged {
-        // No more is asked of it than that what comes before the damage is right.
-        let whole = whole_batches(&bytes);
-        let start = log.log_start_offset().0;
-        return world.model.borrow().check_read(generation, start, whole);
-    }
-    let places = (log.log_start_offset().0, end);
-    world
-        .model
-        .borrow_mut()
-        .settle(generation, &bytes, places)?;
-    if log.durable_end().0 != end {
-        return Err(format!(
-            "{folder} opens with {} durable of {end}",
-            log.durable_end()
-        ));
-    }
-    world.model.borrow_mut().log_mut(generation).state = LogState::Open;
-    attach(world, generation, &log);
-    retries::retry_known(world, generation, &log).await
-}
-
-/// What lies below the recovery point is not read at start. A read checks each batch's checksum;
-/// what that does not cover, the consumer's own check finds.
-fn consumer_finds(world: &World, folder: &str, bytes: &[u8]) -> Option<String> {
-    let damage = world.damage.borrow();
-    let damage = damage.as_ref()?;
-    let path = damage
-        .log_folder()
-        .filter(|hit| *hit == folder)
-        .map(|_| &damage.path)?;
-    let what = crate::payload::take_batch(bytes.get(whole_batches(bytes).len()..)?).err()?;
-    (whole_batches(bytes).len() < bytes.len())
-        .then(|| format!("serves {what}, as a consumer of {path} finds"))
-}
-
-/// The batches in front of the first one that is damaged.
-fn whole_batches(bytes: &[u8]) -> &[u8] {
-    let mut rest = bytes;
-    while let Ok((_, after)) = crate::payload::take_batch(rest) {
-        rest = after;
-    }
-    &bytes[..bytes.len() - rest.len()]
-}
-
-/// Takes a log for damaged when recovery says so, with file and position, and something was.
-fn note_damage(world: &World, generation: u64) {
-    if world.damage.borrow().is_none() {
-        return;
-    }
-    let mut model = world.model.borrow_mut();
-    let log = model.log_mut(generation);
-    let folder = format!("/{}/", log.identity.folder());
-    let notices = world.notices.borrow();
-    let mut named = notices.iter().filter(|notice| notice.contains(&folder));
-    if log.state != LogState::Damaged && named.any(|notice| notice.contains("at byte ")) {
-        log.state = LogState::Damaged;
-        world.stats.borrow_mut().damaged_logs += 1;
-    }
-}
-
-/// A log that does not serve: allowed only where it was damaged and that was reported.
-fn refused(world: &World, generation: u64, what: &str) -> Result<(), String> {
-    note_damage(world, generation);
-    let mut model = world.model.borrow_mut();
-    let log = model.log_mut(generation);
-    let folder = log.identity.folder();
-    if log.state == LogState::Damaged {
-        return Ok(());
-    }
-    let damage = world.damage.borrow();
-    let Some(damage) = &*damage else {
-        return Err(format!("{folder} {what}"));
-    };
-    let place = format!("damage in {} at {}", damage.path, damage.position);
-    if damage.log_folder().is_some_and(|hit| hit != folder) {
-        return Err(format!("{folder} {what}, but the {place}"));
-    }
-    let notices = world.notices.borrow();
-    let mut told = notices.iter().map(String::as_str).chain([what]);
-    if !told.any(|notice| damage.is_named_in(notice)) {
-        return Err(format!(
-            "{folder} {what}, {place} is not reported: {notices:?}"
-        ));
-    }
-    let cut = damage.log_folder().is_some()
-        && world.disk.contents(&damage.path).unwrap_or_default().len() as u64 <= damage.position;
-    if cut {
-        return Err(format!("{folder} was cut at the {place}"));
-    }
-    log.state = LogState::Damaged;
-    world.stats.borrow_mut().damaged_logs += 1;
-    Ok(())
-}
-
-async fn create(world: &Rc<World>, generation: u64) -> Result<(), String> {
-    let (identity, config) = {
-        let model = world.model.borrow();
-        let log = model.log(generation);
-        (log.identity.clone(), log.config.clone())
-    };
-    let folder = identity.folder();
-    match shard_of(world, generation)
-        .create_log(identity, config)
-        .await
-    {
-        Ok(log) => {
-            world.model.borrow_mut().log_mut(generation).state = LogState::Open;
-            attach(world, generation, &log);
-            Ok(())
-        }
-        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
-        Err(error) => Err(format!("{folder} cannot be created: {error}")),
-    }
-}
-
-/// A new log, under a new or a formerly used name.
-pub async fn create_new(world: &Rc<World>) -> Result<(), String> {
-    let generation = {
-        let mut model = world.model.borrow_mut();
-        let name = model.next_generation % (world.plan.logs_max as u64 * 2);
-        let identity = LogIdentity {
-            topic: format!("topic{name}"),
-            topic_id: uuid(world),
-            partition: PartitionIndex(0),
-        };
-        let taken = |state| !matches!(state, LogState::Deleted);
-        let mut others = model.logs.values();
-        if others.any(|log| log.identity.topic == identity.topic && taken(log.state)) {
-            model.next_generation += 1;
-            return Ok(());
-        }
-        let caching = match world.plan.theme {
-            Theme::WriteCaching => world.one_in(2),
-            _ => world.one_in(8),
-        };
-        let config = LogConfig {
-            segment_bytes: world.plan.segment_bytes,
-            index_interval_bytes: 1024 << world.below(4),
-            segment_index_bytes: 4096,
-            write_caching: caching,
-            ..LogConfig::default()
-        };
-        model.add_log(identity, config)
-    };
-    create(world, generation).await
-}
-
-/// Deletes a log that nobody else uses.
-pub async fn delete(world: &Rc<World>, generation: u64) -> Result<(), String> {
-    let log = world.handles.borrow_mut().remove(&generation);
-    let Some(log) = log else { return Ok(()) };
-    world.model.borrow_mut().log_mut(generation).state = LogState::Deleting;
-    match shard_of(world, generation).delete_log(&log).await {
-        Ok(()) => {
-            world.model.borrow_mut().deleted(generation);
-            world.stats.borrow_mut().deletions += 1;
-            Ok(())
-        }
-        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
-        Err(error) => Err(format!("a log cannot be deleted: {error}")),
-    }
 }
 
 /// What goes wrong in this life beside the crash.

@@ -12,6 +12,7 @@ mod changes;
 mod client;
 mod damage;
 mod life;
+mod logs;
 mod model;
 mod model_test;
 mod payload;
