@@ -132,7 +132,7 @@ impl CyclePlan {
         }
     }
 
-    /// The front batch is larger than a cycle takes, be it as small as those that may go either way.
+    /// The front batch is larger than a cycle takes, small as it may be.
     fn must_go_direct(log: &Rc<Log>, limits: &PlanLimits) -> bool {
         let bytes = log.journal_queue().front_bytes().unwrap_or_default();
         !limits.sizes.fits_a_cycle(bytes)
