@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::cache::CacheBudget;
 use super::config::LogIdentity;
+use super::format::closed_segments::{ClosedKey, SegmentSizes};
 use super::health::Health;
 use super::journal::{Claim, Journal};
 use super::partition_log::Log;
@@ -51,6 +52,8 @@ pub(crate) struct ShardContext {
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
     /// What was durable in segments when recovery ended: no log ends before.
     pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
+    /// Segments as the last clean shutdown left them; each log's are compared once.
+    pub(crate) closed: RefCell<BTreeMap<ClosedKey, SegmentSizes>>,
     /// Largest single write of write-back; larger buffers are not kept.
     pub(crate) write_bytes_max: usize,
     random: RefCell<Random>,
@@ -81,6 +84,7 @@ pub(crate) struct FoundAtOpen {
     pub(crate) reserve_step_max: u64,
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
     pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
+    pub(crate) closed: BTreeMap<ClosedKey, SegmentSizes>,
 }
 
 impl ShardContext {
@@ -109,6 +113,7 @@ impl ShardContext {
             reserve_step_max: found.reserve_step_max,
             log_starts: found.log_starts,
             recovery_points: found.recovery_points,
+            closed: RefCell::new(found.closed),
             random: RefCell::new(Random::new(options.random_seed)),
             buffers: RefCell::default(),
             readers: RefCell::default(),

@@ -3,10 +3,10 @@
 
 use super::*;
 
-const JOURNAL: &str = "/data/coreline-journal";
+pub(super) const JOURNAL: &str = "/data/coreline-journal";
 
 /// A life that ends in a kill with everything acknowledged.
-fn killed_life(disk: &SimDisk, seed: u64) {
+pub(super) fn killed_life(disk: &SimDisk, seed: u64) {
     SimRuntime::new(disk, seed)
         .block_on(async {
             let logs = start(1, 64 * MIB).await;
@@ -21,17 +21,20 @@ fn killed_life(disk: &SimDisk, seed: u64) {
     disk.kill(seed);
 }
 
-async fn recover_again(incarnation: u8) -> RecoveryReport {
-    let options = RecoveryOptions {
+pub(super) fn options(incarnation: u8) -> RecoveryOptions {
+    RecoveryOptions {
         directory: PathBuf::from("/data"),
         incarnation: Uuid([incarnation; 16]),
         shard_count: 1,
         journal_bytes: 2 * MIB as u64,
-    };
-    recover(options).await.unwrap()
+    }
 }
 
-async fn open_again(incarnation: u8, report: &RecoveryReport) -> Rc<Log> {
+pub(super) async fn recover_again(incarnation: u8) -> RecoveryReport {
+    recover(options(incarnation)).await.unwrap()
+}
+
+pub(super) async fn open_again(incarnation: u8, report: &RecoveryReport) -> Rc<Log> {
     let options = ShardLogsOptions {
         directory: PathBuf::from("/data"),
         shard: ShardId(0),
@@ -47,7 +50,7 @@ async fn open_again(incarnation: u8, report: &RecoveryReport) -> Rc<Log> {
 }
 
 /// The log is marked, takes nothing, and serves whole batches below the mark.
-async fn assert_damaged(log: &Rc<Log>) {
+pub(super) async fn assert_damaged(log: &Rc<Log>) {
     let mark = log.damage().expect("a mark");
     let refused = log.append(batch(10, 1), context()).await.unwrap_err();
     assert_eq!(
@@ -155,7 +158,7 @@ async fn stop_cleanly(logs: &Rc<ShardLogs>) {
 }
 
 /// A life that ends in order, its records below `segment_bytes` a segment.
-fn clean_life(disk: &SimDisk, seed: u64, segment_bytes: u64) {
+pub(super) fn clean_life(disk: &SimDisk, seed: u64, segment_bytes: u64) {
     SimRuntime::new(disk, seed)
         .block_on(async {
             let logs = start(1, 64 * MIB).await;
@@ -170,7 +173,7 @@ fn clean_life(disk: &SimDisk, seed: u64, segment_bytes: u64) {
         .unwrap();
 }
 
-async fn cut(path: &str, bytes: u64) {
+pub(super) async fn cut(path: &str, bytes: u64) {
     let options = io::OpenOptions {
         write: true,
         ..io::OpenOptions::default()
@@ -180,7 +183,7 @@ async fn cut(path: &str, bytes: u64) {
 }
 
 /// Nothing at or past the damage is an offset out of range.
-async fn assert_unserved_past_damage(log: &Rc<Log>) {
+pub(super) async fn assert_unserved_past_damage(log: &Rc<Log>) {
     let mark = log.damage().unwrap();
     let limit = ReadLimit {
         max_bytes: 64 * KIB,

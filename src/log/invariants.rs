@@ -68,6 +68,13 @@
 //!   gone. Broken by deleted files: `log_test::damage_test`.
 //! * a log whose files end before what was closed, or that lost a segment, is marked, never taken
 //!   for a shorter one. Broken by cut and deleted segments: `log_test::damage_test`.
+//! * after a clean shutdown a segment that is gone, or has another size than it was closed with, is
+//!   damage wherever it stands in its log, and so is a folder that is gone. Broken by deleted, cut
+//!   and lengthened files: `log_test::closed_test`.
+//! * ring files with damage are kept for repair, whenever a crash comes. Broken by power cuts at
+//!   every step of recovery: `a_crash_at_any_step_of_recovery_leaves_the_damaged_ring_for_repair`.
+//! * without the name of the incarnation in force nothing is guessed: no start. Broken by a cut
+//!   `current`: `a_damaged_name_of_the_incarnation_is_refused_with_what_to_do`.
 //! * nothing is written into a journal that was found before the one rename that retires it.
 //!   Broken by crashes during recovery: `crash_during_recovery`.
 //! * the number of shards plays no part. Broken by changed shard counts:

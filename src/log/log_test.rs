@@ -351,3 +351,5 @@ fn cycles_are_shared_by_what_is_in_flight() {
 
 #[path = "damage_test.rs"]
 mod damage_test;
+#[path = "closed_test.rs"]
+mod closed_test;

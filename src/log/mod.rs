@@ -27,6 +27,7 @@ mod append;
 mod cache;
 mod checked_batch;
 mod claims;
+mod closed;
 mod context;
 mod damage;
 mod delete;

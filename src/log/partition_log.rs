@@ -121,7 +121,21 @@ pub(crate) struct LogParts {
     pub(crate) has_derived: bool,
 }
 
+impl LogParts {
+    /// Base offsets of the segments and their bytes.
+    pub(crate) fn sizes(&self) -> BTreeMap<i64, u64> {
+        let size = |segment: &Rc<Segment>| (segment.base_offset.0, segment.size.get());
+        self.segments.values().map(size).collect()
+    }
+}
+
 impl Log {
+    /// Base offsets of the segments and their bytes.
+    pub(crate) fn segment_sizes(&self) -> Vec<(Offset, u64)> {
+        let size = |segment: &Rc<Segment>| (segment.base_offset, segment.size.get());
+        self.segments.borrow().values().map(size).collect()
+    }
+
     pub(crate) fn new(shard: &Rc<ShardContext>, parts: LogParts) -> Rc<Self> {
         let place = (parts.active.base_offset.0, parts.active.size.get());
         let has_partial_block = !parts.active.head_block.borrow().is_empty();

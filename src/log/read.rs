@@ -65,6 +65,19 @@ impl Log {
         read
     }
 
+    /// Apache Kafka may have compacted the log once, so that this is no proof of damage.
+    fn tell_of_gap(&self, segment: &Segment, next_base: Offset) {
+        let what = format!(
+            "no records between those of {} and offset {next_base}: skipped. Unless the topic was \
+             compacted once, a segment's file is missing or was cut short there",
+            segment.path().display()
+        );
+        if self.read_failure_told.borrow().as_ref() != Some(&what) {
+            tracing::warn!("{what}");
+            *self.read_failure_told.borrow_mut() = Some(what);
+        }
+    }
+
     /// A client may ask for the same bad place again and again: one line tells of it.
     fn tell_once(&self, error: &LogError) {
         let what = error.to_string();
@@ -124,7 +137,12 @@ impl Log {
                     return Ok(result);
                 }
                 // Compaction may leave nothing at the end of a segment.
-                (None, Some(next_base)) => from = next_base,
+                (None, Some(next_base)) => {
+                    if !self.config().compacted {
+                        self.tell_of_gap(&segment, next_base);
+                    }
+                    from = next_base;
+                }
                 (None, None) => {
                     // What is not in the file any longer than this instant is in the tail.
                     let again = self.tail.borrow().read(from, limit);

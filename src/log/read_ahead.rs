@@ -374,7 +374,8 @@ impl Log {
             return None;
         }
         let (base, next) = segments.range(from.base + 1..).next()?;
-        (self.file_end(next) > 0).then_some((*base, 0))
+        // A gap between segments is for the plain read to name.
+        (*base == from.next.0 && self.file_end(next) > 0).then_some((*base, 0))
     }
 
     async fn fill(&self, window: &Window, charge: Charge) -> Option<Content> {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::closed::{Difference, key_of, read_closed};
 use super::config::{LogConfig, LogIdentity};
 use super::context::{FoundAtOpen, ShardContext};
-use super::damage::{describe, mark_after, whole_prefix};
+use super::damage::{describe, mark_after, mark_damage, whole_prefix};
 use super::error::LogError;
 use super::format::file_names::{
     DAMAGE_MARK, FileState, LogFileKind, LogFileName, PARTITION_METADATA,
@@ -13,10 +14,10 @@ use super::format::file_names::{
 use super::format::partition_metadata;
 use super::health::Health;
 use super::journal::{Journal, JournalOptions};
-use super::open::load;
+use super::open::{list_folder, load};
 use super::partition_log::{Log, LogEvent, LogParts, LogStatus};
 use super::segment::{segment_path, step_max_for};
-use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
+use crate::base::ids::{Offset, PartitionIndex, ShardId, TopicId, Uuid};
 use crate::base::limits::write_buffer_bytes;
 use crate::io::{self, File, OpenOptions};
 use crate::metrics::ShardMetrics;
@@ -57,6 +58,10 @@ pub struct ClosedLog {
     pub log_start_offset: Offset,
     /// Its end: everything below is durable in segments.
     pub recovery_point: Offset,
+    /// The topic's id.
+    pub topic_id: TopicId,
+    /// Base offset and bytes of each of its segments.
+    pub segments: Vec<(Offset, u64)>,
 }
 
 /// One shard's journal, logs and tail-cache budget.
@@ -81,6 +86,7 @@ impl ShardLogs {
             reserve_step_max: step_max_for(&options.directory).await,
             log_starts: super::recovery::read_log_starts(&options.directory).await?,
             recovery_points: super::recovery::read_recovery_points(&options.directory).await?,
+            closed: read_closed(&options.directory).await?,
         };
         let context = Rc::new(ShardContext::new(&options, health, journal, found));
         let watched = Rc::downgrade(&context);
@@ -115,7 +121,9 @@ impl ShardLogs {
         let log = self
             .open_folder(folder, identity, config, Offset(0))
             .await?;
-        log.begin_life().await?;
+        if log.damage().is_none() {
+            log.begin_life().await?;
+        }
         Ok(log)
     }
 
@@ -217,20 +225,31 @@ impl ShardLogs {
         let key = (identity.topic.clone(), identity.partition);
         let known_end = self.context.recovery_points.get(&key).copied();
         let known_end = known_end.unwrap_or_default();
-        let parts = match load().await {
-            Ok(parts) if parts.damage.is_some() => parts,
-            Ok(parts) if parts.log_end >= known_end || !parts.has_derived => return Ok(parts),
+        let closed = self.context.closed.borrow_mut().remove(&key_of(identity));
+        let closed = closed.unwrap_or_default();
+        let what = match load().await {
+            Ok(parts) if parts.damage.is_some() => None,
             Ok(parts) => {
-                let what = format!("the log ends at {}, before {known_end}", parts.log_end);
-                self.mark(&folder, known_end, &what).await?;
-                load().await?
+                let has_lost = parts.log_end < known_end && parts.has_derived;
+                let end = || format!("the log ends at {}, before {known_end}", parts.log_end);
+                let difference = Difference::find(&closed, &parts.sizes());
+                let difference = difference.map(|difference| difference.cause());
+                let Some(what) = difference.or_else(|| has_lost.then(end)) else {
+                    return Ok(parts);
+                };
+                Some(what)
             }
-            Err(LogError::Damaged(what)) => {
-                self.mark(&folder, known_end, &what).await?;
-                load().await?
-            }
+            Err(LogError::Damaged(what)) => Some(what),
             Err(error) => return Err(error),
         };
+        if let Some(what) = what {
+            let sizes = list_folder(&folder).await?.segments;
+            match Difference::find(&closed, &sizes) {
+                Some(found) => mark_damage(&folder, &found.mark(&folder, known_end).await?).await?,
+                None => self.mark(&folder, known_end, &what).await?,
+            }
+        }
+        let parts = load().await?;
         if let Some(mark) = &parts.damage {
             tracing::error!(
                 "{}. The partition serves what lies below and refuses the rest; restore the file \
@@ -278,6 +297,8 @@ impl ShardLogs {
                 partition: log.identity().partition,
                 log_start_offset: log.log_start_offset(),
                 recovery_point: log.log_end_offset(),
+                topic_id: log.identity().topic_id,
+                segments: log.segment_sizes(),
             });
         }
         self.context.logs.borrow_mut().clear();

@@ -8,6 +8,9 @@ use crate::base::ids::{Offset, PartitionIndex};
 pub const META_PROPERTIES: &str = "meta.properties";
 /// In a log directory: written last by a clean shutdown.
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
+/// In a log directory: the segments as a clean shutdown left them, ours
+/// ([`super::closed_segments`]).
+pub const CLOSED_SEGMENTS: &str = "coreline-closed";
 /// In a log directory: locked by the broker that uses it.
 pub const LOCK: &str = ".lock";
 /// In a log directory: per partition the offset below which all is flushed.

@@ -2,8 +2,8 @@
 //! disk. Layouts are Kafka's to the byte (`LogFileUtils` and the classes each file names), so that
 //! Apache's tools read what stands here and a stopped Apache broker's directory opens.
 //!
-//! One file here is our own, [`damage_mark`]; Apache Kafka ignores unknown files in a partition's
-//! folder.
+//! Two files here are our own, [`damage_mark`] and [`closed_segments`]; Apache Kafka ignores
+//! unknown files in a partition's folder and in a log directory.
 //!
 //! Whatever a disk holds, decoding ends in a value or in a [`FormatError`] that names the position;
 //! nothing is allocated from a count before it was held against the bytes at hand.
@@ -12,6 +12,7 @@ use thiserror::Error;
 
 pub mod checkpoint_files;
 pub mod clean_shutdown;
+pub mod closed_segments;
 pub mod damage_mark;
 pub mod epoch_cache;
 pub mod file_names;

@@ -37,7 +37,13 @@ pub(super) async fn read(directory: &Path) -> Result<Option<Uuid>, LogError> {
     let path = path(directory);
     match io::directory::read_file(&path, FILE_BYTES_MAX).await {
         Ok(bytes) => decode(&bytes).map(Some).ok_or_else(|| {
-            LogError::Damaged(format!("{} does not name an incarnation", path.display()))
+            LogError::Refused(format!(
+                "{} is damaged, and it alone says which journal counts. Restore the file from a \
+                 copy; or move the folder {} away: then every log that was in use serves what its \
+                 own files hold, marked as damaged, and takes no more",
+                path.display(),
+                directory.join(JOURNAL_FOLDER).display()
+            ))
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(LogError::io(format!("reading {}", path.display()), error)),

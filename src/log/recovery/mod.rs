@@ -12,12 +12,14 @@
 //! | `kafka_style` | folders at rest that were not cleanly closed |
 //! | `rebuild` | indexes, producers, epochs |
 //! | `checkpoints` | Kafka's checkpoint files |
+//! | `aside` | ring files with damage, kept for whoever repairs |
 //! | `seal` | the end of a clean shutdown; ring files between a stop and a start |
 //!
 //! A crash during recovery repeats it: nothing is written into a journal that was found, and what
 //! is written into segments is what the same records say again.
 
 mod apply;
+mod aside;
 mod chain;
 mod checkpoints;
 mod current;
@@ -44,7 +46,7 @@ use super::format::file_names::CLEAN_SHUTDOWN;
 use super::journal::JOURNAL_FOLDER;
 use super::journal::sizes::ring_bytes;
 use super::limited::for_each_limited;
-use crate::base::ids::Uuid;
+use crate::base::ids::{ShardId, Uuid};
 use crate::io;
 use chain::assemble;
 use checkpoints::Checkpoints;
@@ -81,8 +83,8 @@ pub struct RecoveryReport {
     pub logs_recovered: usize,
     /// What the operator should read, one line each: cuts, damage, files set aside.
     pub notices: Vec<String>,
-    /// Folders of rings with damage, to be set aside.
-    damaged_rings: Vec<PathBuf>,
+    /// Rings with damage, to be set aside.
+    damaged_rings: Vec<ShardId>,
 }
 
 /// Replays the journals of the last life, cuts tears, marks damage, rebuilds what was derived and
@@ -133,6 +135,7 @@ async fn recover_once(options: &RecoveryOptions) -> Result<RecoveryReport, LogEr
     };
     let checkpoints = Rc::new(RefCell::new(Checkpoints::read(&directory).await?));
     let folders = list_folders(&directory).await?;
+    aside::set_aside(&directory, &mut report).await?;
     match current::read(&directory).await? {
         Some(incarnation) => {
             recover_journalled(&directory, incarnation, &folders, &checkpoints, &mut report)
@@ -142,10 +145,12 @@ async fn recover_once(options: &RecoveryOptions) -> Result<RecoveryReport, LogEr
     }
     let settled = checkpoints.take();
     settled.write(&directory).await?;
+    seal::forget_closed(&directory, report.was_clean).await?;
     remove_clean_shutdown(&directory).await?;
+    aside::note(&directory, options.incarnation, &report.damaged_rings).await?;
     current::write(&directory, options.incarnation).await?;
     lost::forget_retirement(&directory).await?;
-    seal::set_aside(&directory, &mut report).await?;
+    aside::set_aside(&directory, &mut report).await?;
     seal::take_back_ring_files(&directory, shards).await?;
     Ok(report)
 }
@@ -273,8 +278,8 @@ struct AllPlans {
     concerns_unnamed: bool,
     /// Ring files that are gone.
     losses: lost::Losses,
-    /// Folders of rings with damaged cycles or with records of unknown logs.
-    damaged_rings: Vec<PathBuf>,
+    /// Rings with damaged cycles or with records of unknown logs.
+    damaged_rings: Vec<ShardId>,
 }
 
 impl AllPlans {
@@ -293,6 +298,12 @@ impl AllPlans {
         }
         (plan, ring)
     }
+}
+
+/// Whose ring a folder holds.
+fn shard_of(folder: &str) -> Option<ShardId> {
+    let digits = folder.strip_prefix("shard-")?;
+    digits.parse().ok().map(ShardId)
 }
 
 async fn replay_rings(
@@ -318,7 +329,7 @@ async fn replay_rings(
         damaged_rings: Vec::new(),
     };
     for entry in io::directory::list(&journal).await.map_err(failed)? {
-        if !entry.is_directory || !entry.name.starts_with("shard-") {
+        if !entry.is_directory || shard_of(&entry.name).is_none() {
             continue;
         }
         let mut contents = read_ring(&journal.join(&entry.name), incarnation).await?;
@@ -333,7 +344,7 @@ async fn replay_rings(
         let before = (all.replay.damaged, all.replay.strangers.len());
         replay(&chain, &ids, &mut all.replay);
         if before != (all.replay.damaged, all.replay.strangers.len()) {
-            all.damaged_rings.push(journal.join(&entry.name));
+            all.damaged_rings.extend(shard_of(&entry.name));
         }
         rings.push(contents);
     }

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use super::RecoveryReport;
 use super::checkpoints::Checkpoints;
 use super::folders::list_folders;
 use super::lost;
 use crate::base::ids::{BrokerEpoch, ShardId};
 use crate::io;
+use crate::log::closed::write_closed;
 use crate::log::error::LogError;
 use crate::log::format::clean_shutdown;
-use crate::log::format::file_names::{CLEAN_SHUTDOWN, LOG_ID};
+use crate::log::format::closed_segments::ClosedSegments;
+use crate::log::format::file_names::{CLEAN_SHUTDOWN, CLOSED_SEGMENTS, LOG_ID};
 use crate::log::journal::{
     JOURNAL_FOLDER, RING_FILE_NAME, RING_FILE_PREFIX, ring_path, shard_folder,
 };
+use crate::log::open::read_small;
 use crate::log::shard_logs::ClosedLog;
 
 /// Ends a clean shutdown once every shard has closed: checkpoint files, then the journal folder,
@@ -30,6 +32,7 @@ pub async fn seal_directory(
     let mut checkpoints = Checkpoints::read(directory).await?;
     closed.iter().for_each(|log| checkpoints.set_closed(log));
     checkpoints.write(directory).await?;
+    write_closed(directory, &segments_of(closed, broker_epoch)).await?;
     retire_journal(directory).await?;
     for folder in list_folders(directory).await? {
         let removed = io::directory::remove_file(&folder.path.join(LOG_ID)).await;
@@ -46,6 +49,34 @@ pub async fn seal_directory(
     io::directory::write_file_durably(&path, &bytes)
         .await
         .map_err(failed)
+}
+
+fn segments_of(closed: &[ClosedLog], broker_epoch: BrokerEpoch) -> ClosedSegments {
+    let key = |log: &ClosedLog| (log.topic.clone(), log.topic_id, log.partition);
+    let logs = closed.iter().map(|log| (key(log), log.segments.clone()));
+    ClosedSegments {
+        broker_epoch,
+        logs: logs.collect(),
+    }
+}
+
+/// Removes the list of closed segments, durably, unless it is the one of the clean shutdown that
+/// was found: after any other life it says nothing.
+pub(super) async fn forget_closed(directory: &Path, was_clean: bool) -> Result<(), LogError> {
+    let path = directory.join(CLOSED_SEGMENTS);
+    let closed = read_small(&path).await?;
+    let clean = read_small(&directory.join(CLEAN_SHUTDOWN)).await?;
+    let closed = closed.and_then(|bytes| ClosedSegments::decode(&bytes).ok());
+    let clean = clean.and_then(|bytes| clean_shutdown::decode(&bytes).ok().flatten());
+    if was_clean && clean.is_some() && clean == closed.map(|closed| closed.broker_epoch) {
+        return Ok(());
+    }
+    let failed = |error| LogError::io(format!("removing {}", path.display()), error);
+    match io::directory::remove_file(&path).await {
+        Ok(()) => io::directory::sync(directory).await.map_err(failed),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// Moves the emptied ring files to the directory's root and removes the folder.
@@ -78,43 +109,13 @@ async fn retire_journal(directory: &Path) -> Result<(), LogError> {
     io::directory::sync(directory).await.map_err(failed)
 }
 
-async fn list_or_nothing(path: &Path) -> std::io::Result<Vec<String>> {
+pub(super) async fn list_or_nothing(path: &Path) -> std::io::Result<Vec<String>> {
     match io::directory::list(path).await {
         Ok(entries) => Ok(entries.into_iter().map(|entry| entry.name).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
-
-/// Moves ring files that hold damage or unreplayed bytes out of the way of the next ring, for
-/// whoever repairs. Apache Kafka ignores the plain files.
-pub(super) async fn set_aside(
-    directory: &Path,
-    report: &mut RecoveryReport,
-) -> Result<(), LogError> {
-    let failed = |error| LogError::io(format!("setting aside in {}", directory.display()), error);
-    for folder in std::mem::take(&mut report.damaged_rings) {
-        let shard = folder
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let shard = shard.unwrap_or_default();
-        for name in list_or_nothing(&folder).await.map_err(failed)? {
-            let now = io::wall_clock().0;
-            let target = directory.join(format!("{ASIDE_PREFIX}{now}-{shard}-{name}"));
-            io::directory::rename(&folder.join(&name), &target)
-                .await
-                .map_err(failed)?;
-            report
-                .notices
-                .push(format!("{} is set aside", target.display()));
-        }
-        io::directory::sync(directory).await.map_err(failed)?;
-    }
-    Ok(())
-}
-
-/// Ring files that hold damage are renamed so, in the log directory itself.
-const ASIDE_PREFIX: &str = "coreline-damaged-";
 
 /// Deals the emptied ring files out to the shards and removes what belongs to shards that are no
 /// more. Whatever they hold is of an incarnation that is over.
@@ -123,10 +124,7 @@ pub(super) async fn take_back_ring_files(directory: &Path, shards: u16) -> Resul
     let mut spare = Vec::new();
     let journal = directory.join(JOURNAL_FOLDER);
     for name in list_or_nothing(&journal).await.map_err(failed)? {
-        let number = name
-            .strip_prefix("shard-")
-            .and_then(|digits| digits.parse::<u16>().ok());
-        if number.is_some_and(|number| number >= shards) {
+        if super::shard_of(&name).is_some_and(|shard| shard.0 >= shards) {
             io::directory::remove_all(&journal.join(&name))
                 .await
                 .map_err(failed)?;
