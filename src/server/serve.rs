@@ -88,6 +88,7 @@ impl Broker {
             budgets,
             cpus,
             admin,
+            faults,
             lock,
             ..
         } = prepared;
@@ -99,6 +100,7 @@ impl Broker {
             config,
             budgets,
             cpus,
+            faults,
             random_seed: entropy(),
         };
         let (commands, orders) = inbox(COMMANDS_LEN_MAX);

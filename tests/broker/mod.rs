@@ -16,6 +16,7 @@ use coreline::base::config::{BrokerConfig, Budgets, Listener};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{BrokerId, CorrelationId, Uuid};
 use coreline::base::limits::MIB;
+use coreline::io::uring::ShardFaults;
 use coreline::server::serve::{Broker, StopReport};
 use coreline::server::startup::{DirectoryLock, Prepared};
 use coreline::wire::api;
@@ -39,6 +40,7 @@ pub struct HarnessOptions {
     pub fetch_sessions_max: usize,
     pub has_admin: bool,
     pub latency_log: Option<PathBuf>,
+    pub faults: Option<ShardFaults>,
 }
 
 impl Default for HarnessOptions {
@@ -50,6 +52,7 @@ impl Default for HarnessOptions {
             fetch_sessions_max: 1_000,
             has_admin: false,
             latency_log: None,
+            faults: None,
         }
     }
 }
@@ -186,6 +189,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
         },
         cpus: vec![None; options.shards],
         admin: options.has_admin.then(admin::bind),
+        faults: options.faults.clone(),
         lock: DirectoryLock::take(folder).unwrap(),
         warnings: Vec::new(),
     };

@@ -2,6 +2,10 @@
 //! in the kernel's place, just before it would enter the ring.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::ids::ShardId;
 
 /// Kinds of operations that faults may be injected into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct FaultPoint {
     pub kind: OperationKind,
     /// Bytes that it would transfer at most; 0 for those that transfer none.
     pub len: usize,
+    /// Whether it is a write that ends only on stable storage.
+    pub is_stable: bool,
 }
 
 /// What becomes of it.
@@ -42,6 +48,8 @@ pub enum Fault {
     Shorten(usize),
     /// Never reaches the kernel; fails with this errno.
     Fail(i32),
+    /// Enters the ring that much later; not asked about again.
+    Delay(Duration),
 }
 
 /// Decides about each operation that enters the ring, retries and continuations included.
@@ -61,5 +69,31 @@ impl FaultHook {
 impl fmt::Debug for FaultHook {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("FaultHook")
+    }
+}
+
+type MakeHook = dyn Fn(ShardId) -> FaultHook + Send + Sync;
+
+/// Makes a hook for each shard of a broker.
+#[derive(Clone)]
+pub struct ShardFaults(Arc<MakeHook>);
+
+impl ShardFaults {
+    /// Asks `make` as each shard starts. The hook runs on its shard's thread: one that sleeps makes
+    /// the shard stand still.
+    pub fn new(make: impl Fn(ShardId) -> FaultHook + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// The hook of one shard.
+    #[must_use]
+    pub fn of(&self, shard: ShardId) -> FaultHook {
+        (self.0)(shard)
+    }
+}
+
+impl fmt::Debug for ShardFaults {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("ShardFaults")
     }
 }

@@ -249,7 +249,12 @@ impl InFlight {
             Self::Send(sending) => (OperationKind::Send, sending.left().map(Bytes::len).sum()),
             Self::OnPool => unreachable!("never enters the ring"),
         };
-        FaultPoint { kind, len }
+        let is_stable = matches!(self, Self::Write(_, Durability::Stable));
+        FaultPoint {
+            kind,
+            len,
+            is_stable,
+        }
     }
 
     /// The entry for what is left to do, of at most `limit` bytes. It points into buffers that

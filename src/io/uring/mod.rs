@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-pub use fault::{Fault, FaultHook, FaultPoint, OperationKind};
+pub use fault::{Fault, FaultHook, FaultPoint, OperationKind, ShardFaults};
 pub use ring::{RingOptions, enters};
 
 use super::driver::{Completion, Driver, Handle, Operation, OperationId, Unpark, Wait};
@@ -54,6 +54,8 @@ struct Slot {
     operation: InFlight,
     /// Retries since the operation last made progress.
     retries: u16,
+    /// A test has put it off.
+    is_late: bool,
 }
 
 /// What pool threads hand back.
@@ -123,6 +125,7 @@ impl UringDriver {
         let old = self.slots[index].replace(Slot {
             operation,
             retries: 0,
+            is_late: false,
         });
         assert!(old.is_none(), "operation {index} submitted twice");
         self.in_flight += 1;
@@ -149,16 +152,25 @@ impl UringDriver {
         if too_many || !self.ring.has_room() {
             return false;
         }
-        self.files_in_ring += usize::from(is_file);
         let mut limit = usize::MAX;
         if let Some(hook) = &mut self.faults {
-            let Some(Some(slot)) = self.slots.get(id.0 as usize) else {
+            let Some(Some(slot)) = self.slots.get_mut(id.0 as usize) else {
                 unreachable!("looked at above")
             };
-            match hook.ask(slot.operation.fault_point()) {
+            let fault = match slot.is_late {
+                true => Fault::None,
+                false => hook.ask(slot.operation.fault_point()),
+            };
+            match fault {
                 Fault::None => {}
+                Fault::Delay(time) => {
+                    slot.is_late = true;
+                    self.pause(id, time);
+                    return true;
+                }
                 Fault::Shorten(bytes) => limit = bytes.max(1),
                 Fault::Fail(errno) => {
+                    self.files_in_ring += usize::from(is_file);
                     self.injected.push(Reaped {
                         user_data: u64::from(id.0),
                         result: -errno,
@@ -168,6 +180,7 @@ impl UringDriver {
                 }
             }
         }
+        self.files_in_ring += usize::from(is_file);
         let entry = self.slot(id).operation.entry(limit);
         self.ring.push(&entry.user_data(u64::from(id.0)));
         true
@@ -180,6 +193,13 @@ impl UringDriver {
             }
             self.backlog.pop_front();
         }
+    }
+
+    /// Tries it again after a time.
+    fn pause(&mut self, id: OperationId, time: Duration) {
+        let due = self.now().after(time);
+        let place = self.paused.partition_point(|(other, _)| *other <= due);
+        self.paused.insert(place, (due, id));
     }
 
     fn resume_paused(&mut self) {
@@ -263,7 +283,6 @@ impl UringDriver {
         errno: i32,
         completed: &mut Vec<(OperationId, Completion)>,
     ) {
-        let now = self.now();
         let slot = self.slot(id);
         slot.retries += 1;
         let retries = slot.retries;
@@ -271,7 +290,7 @@ impl UringDriver {
             let error = io::Error::from_raw_os_error(errno);
             self.finish(id, Err(error), completed);
         } else if retries > RETRIES_AT_ONCE {
-            self.paused.push_back((now.after(RETRY_PAUSE), id));
+            self.pause(id, RETRY_PAUSE);
         } else {
             self.start(id);
         }

@@ -167,6 +167,37 @@ fn trouble_that_stays_is_reported_after_the_retries() {
 }
 
 #[test]
+fn a_late_operation_overtakes_none_and_holds_up_none() {
+    const LATE: Duration = Duration::from_millis(200);
+    let mut asked = 0;
+    let faults = with_faults(move |point| {
+        asked += u32::from(point.is_stable);
+        match (point.is_stable, asked) {
+            (true, 1) => Fault::Delay(LATE),
+            (true, _) => Fault::Fail(libc::EIO),
+            (false, _) => Fault::None,
+        }
+    });
+    let folder = scratch();
+    let mut runtime = runtime(faults);
+    runtime.block_on(async {
+        let file = open(&folder.path().join("file"), false).await;
+        let began = Instant::now();
+        let other = file.clone();
+        let late = spawn(TaskClass::Produce, async move {
+            // Asked about once: it would fail the second time.
+            let stable = other.write_at(0, filled(4_096, 1), Durability::Stable);
+            stable.await.0.unwrap();
+            began.elapsed()
+        });
+        let plain = file.write_at(4_096, filled(4_096, 2), Durability::Written);
+        plain.await.0.unwrap();
+        let taken = late.await;
+        assert!(taken >= LATE, "{taken:?}");
+    });
+}
+
+#[test]
 fn errors_that_do_not_pass_come_through_with_the_buffer() {
     let faults = with_faults(|point| match point.kind {
         OperationKind::Write => Fault::Fail(libc::ENOSPC),

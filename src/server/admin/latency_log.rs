@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::metrics::Recorded;
@@ -27,6 +27,8 @@ pub struct LatencyLog {
 /// Rows to be written.
 pub struct Rows {
     path: PathBuf,
+    /// When their span began, since the epoch.
+    began: Duration,
     text: String,
     is_first: bool,
 }
@@ -73,6 +75,7 @@ impl LatencyLog {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         Some(Rows {
             path: self.path.clone(),
+            began: span.0,
             text,
             is_first,
         })
@@ -82,23 +85,25 @@ impl LatencyLog {
 impl Rows {
     /// Appends them to the file. Blocks.
     pub fn write(&self) {
-        if let Err(error) = append(&self.path, &self.text, self.is_first) {
+        if let Err(error) = self.append() {
             tracing::warn!("coreline.latency.log {}: {error}", self.path.display());
         }
     }
-}
 
-fn append(path: &Path, text: &str, is_first: bool) -> std::io::Result<()> {
-    let length = std::fs::metadata(path).map_or(0, |found| found.len());
-    let is_full = length > FILE_BYTES_MAX;
-    if is_full {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".1");
-        std::fs::rename(path, aside)?;
+    fn append(&self) -> std::io::Result<()> {
+        let path = &self.path;
+        let length = std::fs::metadata(path).map_or(0, |found| found.len());
+        let is_full = length > FILE_BYTES_MAX;
+        if is_full {
+            let mut aside = path.as_os_str().to_owned();
+            aside.push(".1");
+            std::fs::rename(path, aside)?;
+        }
+        let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
+        if self.is_first || is_full || length == 0 {
+            // Readers leave out what began before the file did.
+            file.write_all(hlog_head(self.began).as_bytes())?;
+        }
+        file.write_all(self.text.as_bytes())
     }
-    let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
-    if is_first || is_full || length == 0 {
-        file.write_all(hlog_head(since_epoch()).as_bytes())?;
-    }
-    file.write_all(text.as_bytes())
 }

@@ -12,6 +12,7 @@ use crate::base::ids::{BrokerEpoch, Uuid};
 use crate::base::random::Random;
 use crate::cluster::controller::{ControlHandle, Controller, Publish};
 use crate::io::task::JoinHandle;
+use crate::io::uring::ShardFaults;
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
 use crate::log::{ClosedLog, RecoveryOptions, RecoveryReport, recover, seal_directory};
 use crate::shard::ShardMessage;
@@ -36,6 +37,8 @@ pub struct ControlOptions {
     pub budgets: Budgets,
     /// The CPU of each shard.
     pub cpus: Vec<Option<usize>>,
+    /// What goes wrong with their operations (tests).
+    pub faults: Option<ShardFaults>,
     /// From the system's entropy.
     pub random_seed: u64,
 }
@@ -95,6 +98,7 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
         config: Arc::clone(&config),
         budgets: options.budgets,
         cpus: options.cpus,
+        faults: options.faults,
         incarnation,
         journal_bytes_per_shard: report.journal_bytes_per_shard,
         random_seed: random.next_u64(),

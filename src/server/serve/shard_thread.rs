@@ -12,6 +12,7 @@ use crate::base::ids::{ShardId, Uuid};
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
+use crate::io::uring::{RingOptions, ShardFaults};
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
 use crate::log::{ClosedLog, ShardLogs, ShardLogsOptions};
 use crate::server::node::{Node, NodeOptions};
@@ -46,6 +47,8 @@ pub struct ShardPlan {
     pub senders: Vec<InboxSender<ShardMessage>>,
     /// For session ids and log ids.
     pub random_seed: u64,
+    /// What goes wrong with operations (tests).
+    pub faults: Option<ShardFaults>,
     /// The way to the controller.
     pub control: ControlHandle,
 }
@@ -79,6 +82,10 @@ pub fn spawn_shard(
         let options = RuntimeOptions {
             name,
             cpu,
+            ring: RingOptions {
+                faults: plan.faults.as_ref().map(|faults| faults.of(id)),
+                ..RingOptions::default()
+            },
             ..RuntimeOptions::default()
         };
         match Runtime::start(options) {

@@ -12,6 +12,7 @@ use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
 use crate::io::inbox::{Inbox, inbox};
 use crate::io::reply::reply_slot;
+use crate::io::uring::ShardFaults;
 use crate::log::ClosedLog;
 use crate::shard::{Shard, ShardMessage};
 
@@ -24,6 +25,8 @@ pub struct ShardsOptions {
     pub budgets: Budgets,
     /// The CPU of each shard.
     pub cpus: Vec<Option<usize>>,
+    /// What goes wrong with their operations (tests).
+    pub faults: Option<ShardFaults>,
     /// Drawn for this start; what recovery was told.
     pub incarnation: Uuid,
     /// A shard's part of the journal, as recovery found it.
@@ -58,6 +61,7 @@ impl Shards {
             fetch_sessions_max: options.config.fetch_sessions_max.div_ceil(count),
             image,
             senders: senders.clone(),
+            faults: options.faults,
             random_seed: options.random_seed,
             control: options.control,
         };

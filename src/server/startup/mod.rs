@@ -18,6 +18,7 @@ pub use self::directory_lock::DirectoryLock;
 
 use crate::base::config::{BrokerConfig, Budgets, TooLittleMemory};
 use crate::io::startup::{DirectIo, Refusal, check_open_files, check_ring, direct_io, file_system};
+use crate::io::uring::ShardFaults;
 
 /// Files that a broker without partitions and clients has open, at most.
 const OPEN_FILES_MIN: u64 = 1_024;
@@ -94,6 +95,8 @@ pub struct Prepared {
     pub cpus: Vec<Option<usize>>,
     /// The admin port, bound; `None` for no admin port.
     pub admin: Option<TcpListener>,
+    /// What goes wrong with shards' operations (tests).
+    pub faults: Option<ShardFaults>,
     /// Held as long as the broker runs.
     pub lock: DirectoryLock,
     /// What an operator should be warned of.
@@ -136,6 +139,7 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
         budgets,
         cpus,
         admin,
+        faults: None,
         lock,
         warnings,
     })

@@ -1,0 +1,279 @@
+//! "Which stage ate the p99.9?" A slow flush, a shard that stands still and a parked fetch are put
+//! into whole brokers, and page data and table name them in one look.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod broker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use broker::requests::{self, errors_of, fetch};
+use broker::{Client, Harness, HarnessOptions, admin, batch};
+use coreline::base::error_code::ErrorCode;
+use coreline::io::uring::{Fault, FaultHook, FaultPoint, OperationKind, ShardFaults};
+use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::produce::ProduceResponse;
+use serde_json::Value;
+
+/// Requests that go well, so that a slow one is among the slowest thousandth alone.
+const FAST: u64 = 300;
+const SHARDS: usize = 2;
+
+/// What a test arms and sees of one shard.
+#[derive(Debug, Default)]
+struct Bench {
+    /// Milliseconds that each write to stable storage enters later.
+    flush_delay_ms: AtomicU64,
+    /// Milliseconds that the next send keeps the shard's thread asleep.
+    stall_ms: AtomicU64,
+    /// Writes to stable storage, and sends to clients.
+    stable_writes: AtomicU64,
+    sends: AtomicU64,
+}
+
+impl Bench {
+    fn decide(&self, point: FaultPoint) -> Fault {
+        if point.kind == OperationKind::Send {
+            self.sends.fetch_add(1, Ordering::SeqCst);
+            let stall = self.stall_ms.swap(0, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(stall));
+        }
+        if point.is_stable {
+            self.stable_writes.fetch_add(1, Ordering::SeqCst);
+            match self.flush_delay_ms.load(Ordering::SeqCst) {
+                0 => {}
+                ms => return Fault::Delay(Duration::from_millis(ms)),
+            }
+        }
+        Fault::None
+    }
+}
+
+struct Bad {
+    harness: Harness,
+    shards: Arc<[Bench; SHARDS]>,
+}
+
+impl Bad {
+    fn start() -> Self {
+        let shards: Arc<[Bench; SHARDS]> = Arc::default();
+        let hooked = Arc::clone(&shards);
+        let faults = ShardFaults::new(move |shard| {
+            let (all, number) = (Arc::clone(&hooked), usize::from(shard.0));
+            FaultHook::new(move |point| all[number].decide(point))
+        });
+        let mut harness = Harness::start(HarnessOptions {
+            shards: SHARDS,
+            has_admin: true,
+            faults: Some(faults),
+            ..HarnessOptions::default()
+        });
+        harness.create_topic("t", 8);
+        Self { harness, shards }
+    }
+
+    /// The shard whose count a request raises most.
+    fn raised(&self, count: impl Fn(&Bench) -> &AtomicU64, request: impl FnOnce()) -> usize {
+        let read = || {
+            self.shards
+                .each_ref()
+                .map(|one| count(one).load(Ordering::SeqCst))
+        };
+        let before = read();
+        request();
+        let after = read();
+        let mut shards = 0..SHARDS;
+        shards
+            .find(|number| after[*number] > before[*number])
+            .expect("some shard works")
+    }
+
+    /// A connection that lives on this shard.
+    fn client_on(&self, shard: usize) -> Client {
+        for _ in 0..200 {
+            let mut client = self.harness.connect();
+            let home = self.raised(|one| &one.sends, || drop(read_end(&mut client, 0)));
+            if home == shard {
+                return client;
+            }
+        }
+        panic!("no connection came to shard {shard}");
+    }
+
+    /// A partition that lives on this shard.
+    fn partition_on(&self, shard: usize) -> i32 {
+        let mut client = self.harness.connect();
+        let mut all = 0..8;
+        let found = all.find(|partition| {
+            let owner = self.raised(
+                |one| &one.stable_writes,
+                || produce(&mut client, *partition),
+            );
+            owner == shard
+        });
+        found.expect("partitions are spread over the shards")
+    }
+
+    /// What the page shows of `request`.
+    fn told(&self, request: &str, count: u64) -> Value {
+        admin::until(self.harness.admin(), "/latency.json", |body| {
+            let told: Value = serde_json::from_str(body).expect("JSON");
+            let all = told["windows"]["minute"].as_array().unwrap().clone();
+            let found = all.into_iter().find(|one| one["name"] == request)?;
+            (found["count"].as_u64().unwrap() >= count).then_some(found)
+        })
+    }
+
+    fn stage_max_ms(&self, stage: &str) -> f64 {
+        let told = admin::text(self.harness.admin(), "/latency.json");
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let all = told["windows"]["start"].as_array().unwrap();
+        let mut found = all.iter().filter(|one| one["name"] == stage);
+        found.next().map_or(0.0, |one| one["max"].as_f64().unwrap())
+    }
+
+    /// The table's line about what the slowest requests of this key spent their time on.
+    fn verdict(&self, request: &str) -> String {
+        let table = admin::text(self.harness.admin(), "/latency.txt?window=minute");
+        let (_, verdicts) = table.split_once("where the slowest").unwrap();
+        let line = verdicts
+            .lines()
+            .find(|line| line.starts_with(request))
+            .unwrap();
+        line.split_whitespace()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+fn produce(client: &mut Client, partition: i32) {
+    let request = requests::produce("t", -1, [(partition, batch(1, 100))]);
+    let response: ProduceResponse = client.ask(&request, 9);
+    assert_eq!(errors_of(&response), [ErrorCode::NONE]);
+}
+
+/// Fetches from a partition's end, which waits so long.
+fn read_end(client: &mut Client, max_wait_ms: i32) -> FetchResponse {
+    let mut request = fetch("t", &[(0, 1_000_000)]);
+    request.max_wait_ms = max_wait_ms;
+    client.ask(&request, 12)
+}
+
+/// The stage that took most of the slowest requests' time, and its part.
+fn eater(told: &Value) -> (String, f64) {
+    let first = &told["tail"][0];
+    (
+        first[0].as_str().unwrap().to_owned(),
+        first[1].as_f64().unwrap(),
+    )
+}
+
+#[test]
+fn a_slow_flush_is_named() {
+    let bad = Bad::start();
+    let mut client = bad.harness.connect();
+    for number in 0..FAST {
+        produce(&mut client, number as i32 % 8);
+    }
+    bad.shards
+        .iter()
+        .for_each(|one| one.flush_delay_ms.store(1_500, Ordering::SeqCst));
+    let began = Instant::now();
+    produce(&mut client, 0);
+    assert!(began.elapsed() >= Duration::from_millis(1_500));
+    bad.shards
+        .iter()
+        .for_each(|one| one.flush_delay_ms.store(0, Ordering::SeqCst));
+    let told = bad.told("Produce", FAST + 1);
+    assert!(told["quantiles"][3].as_f64().unwrap() >= 1_500.0, "{told}");
+    assert!(told["quantiles"][0].as_f64().unwrap() < 1_500.0, "{told}");
+    let (stage, share) = eater(&told);
+    assert!(stage == "flush" && share > 0.8, "{told}");
+    let verdict = bad.verdict("Produce");
+    assert!(verdict.starts_with("flush "), "{verdict}");
+    assert!(bad.stage_max_ms("flush") >= 1_500.0);
+    assert!(bad.stage_max_ms("append") < 1_500.0);
+}
+
+#[test]
+fn a_shard_that_stands_still_is_named_and_holds_up_nobody_else() {
+    let bad = Bad::start();
+    let (mut here, mut there) = (bad.client_on(0), bad.client_on(1));
+    let (near, far) = (bad.partition_on(0), bad.partition_on(1));
+    for _ in 0..FAST {
+        produce(&mut here, far);
+        produce(&mut here, near);
+    }
+    // Shard 1 falls asleep over the answer to a client of its own.
+    bad.shards[1].stall_ms.store(4_000, Ordering::SeqCst);
+    let stalling = std::thread::spawn(move || drop(read_end(&mut there, 0)));
+    while bad.shards[1].stall_ms.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let began = Instant::now();
+    let request = requests::produce("t", -1, [(far, batch(1, 100))]);
+    let late = here.send(&request, 9);
+    // Meanwhile the admin port says which shard it is, and the other one serves on.
+    let mut other = bad.client_on(0);
+    produce(&mut other, near);
+    std::thread::sleep(Duration::from_millis(3_200).saturating_sub(began.elapsed()));
+    let told = admin::text(bad.harness.admin(), "/latency.json");
+    let shards: Value = serde_json::from_str::<Value>(&told).unwrap()["shards"].clone();
+    assert!(
+        shards[1]["silent_ms"].as_u64().unwrap() >= 2_000,
+        "{shards}"
+    );
+    assert!(shards[0]["silent_ms"].as_u64().unwrap() < 2_000, "{shards}");
+    assert!(
+        began.elapsed() < Duration::from_millis(3_900),
+        "told while it stands still"
+    );
+    let (received, response): (_, ProduceResponse) = here.receive(9);
+    assert_eq!(
+        (received, errors_of(&response)),
+        (late, vec![ErrorCode::NONE])
+    );
+    stalling.join().unwrap();
+
+    let told = bad.told("Produce", 2 * FAST + 2);
+    assert!(told["max"].as_f64().unwrap() >= 3_000.0, "{told}");
+    let (stage, share) = eater(&told);
+    assert!(stage == "hop" && share > 0.8, "{told}");
+    let verdict = bad.verdict("Produce");
+    assert!(verdict.starts_with("hop "), "{verdict}");
+    assert!(bad.stage_max_ms("hop") >= 3_000.0);
+    assert!(bad.stage_max_ms("flush") < 3_000.0);
+}
+
+#[test]
+fn a_parked_fetch_is_no_slowness() {
+    let bad = Bad::start();
+    let mut client = bad.harness.connect();
+    for _ in 0..FAST {
+        read_end(&mut client, 0);
+    }
+    // One waits in vain as long as it may, one until records come.
+    let mut end = fetch("t", &[(0, 0)]);
+    (end.max_wait_ms, end.min_bytes) = (2_000, 1);
+    let began = Instant::now();
+    let empty: FetchResponse = client.ask(&end, 12);
+    assert!(began.elapsed() >= Duration::from_millis(2_000), "{empty:?}");
+    end.max_wait_ms = 60_000;
+    let parked = client.send(&end, 12);
+    std::thread::sleep(Duration::from_millis(2_500));
+    produce(&mut bad.harness.connect(), 0);
+    let (woken, _): (_, FetchResponse) = client.receive(12);
+    assert_eq!(parked, woken);
+
+    let told = bad.told("Fetch", FAST + 2);
+    assert!(told["max"].as_f64().unwrap() < 1_500.0, "{told}");
+    let stages = told["tail"].as_array().unwrap();
+    assert!(stages.iter().all(|part| part[0] != "park"), "{told}");
+    let verdict = bad.verdict("Fetch");
+    assert!(!verdict.contains("park"), "{verdict}");
+    // The wait is shown as what it is.
+    let park = bad.stage_max_ms("park");
+    assert!((2_400.0..60_000.0).contains(&park), "{park}");
+}
