@@ -10,6 +10,7 @@ use super::driver::{Completion, DirectoryOperation, Operation};
 use super::executor;
 use super::file::{Durability, File, OpenOptions};
 use super::wrong_completion;
+use crate::base::time::TimestampMs;
 
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Metadata {
     pub len: u64,
     /// Whether it is a directory.
     pub is_directory: bool,
+    /// When its content last changed.
+    pub modified: TimestampMs,
 }
 
 /// Room of the file system that holds a path, in bytes.

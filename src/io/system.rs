@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -11,6 +12,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use super::directory::{DirectoryEntry, Metadata, Space};
 use super::driver::{Completion, DirectoryOperation};
 use super::file::OpenOptions;
+use crate::base::time::TimestampMs;
 
 pub(super) fn try_lock(file: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: flock takes a descriptor, which is open while it is borrowed, and no memory. (The
@@ -100,6 +102,7 @@ fn describe(path: &Path) -> io::Result<Metadata> {
     Ok(Metadata {
         len: metadata.len(),
         is_directory: metadata.is_dir(),
+        modified: TimestampMs(metadata.mtime().saturating_mul(1_000)),
     })
 }
 

@@ -55,6 +55,14 @@ pub struct LogConfig {
     pub compression_level: Option<i32>,
     /// `cleanup.policy` names compaction, so that every record needs a key.
     pub compacted: bool,
+    /// `cleanup.policy` names deletion: segments go by the two limits that follow.
+    pub deletes: bool,
+    /// `retention.ms`; `None`: no limit.
+    pub retention_ms: Option<u64>,
+    /// `retention.bytes`; `None`: no limit.
+    pub retention_bytes: Option<u64>,
+    /// `file.delete.delay.ms`.
+    pub file_delete_delay_ms: u64,
     /// `write.caching`.
     pub write_caching: bool,
     /// `flush.messages`; heeded under `write.caching` only.
@@ -82,6 +90,10 @@ impl Default for LogConfig {
             compression: None,
             compression_level: None,
             compacted: false,
+            deletes: true,
+            retention_ms: Some(7 * 24 * 3_600_000),
+            retention_bytes: None,
+            file_delete_delay_ms: 60_000,
             write_caching: false,
             flush_messages: u64::MAX,
             flush_ms: u64::MAX,

@@ -53,6 +53,9 @@
 //!   directory entry: `model_every_seed`.
 //! * TRUNCATE is durable, then the file is cut, then something is written past that point.
 //!   Broken by power cut between them: no test yet.
+//! * a segment goes after the log's start behind it, and a WATERMARK past it, are durable: no
+//!   record brings a part of it back. Broken by a crash in between, with the ring gone round:
+//!   `a_crash_around_a_retention_keeps_the_start_and_everything_behind_it`.
 //!
 //! # Recovery
 //!

@@ -40,7 +40,13 @@ impl Log {
                 first_batch_max: usize::MAX,
                 end,
             };
-            let read = self.read(from, limit).await?;
+            let read = match self.read(from, limit).await {
+                Err(ReadError::OutOfRange { start, .. }) if from < start => {
+                    from = start;
+                    continue;
+                }
+                read => read?,
+            };
             if read.bytes == 0 {
                 break;
             }

@@ -20,6 +20,7 @@ use super::health::Health;
 use super::journal::Result;
 use super::partition_log::LogParts;
 use super::producers::apply_batch;
+use super::retention::remove_marked;
 use super::scan::{ScanEnd, Scanner};
 use super::segment::{Segment, SegmentIndex, floor_to_block};
 use super::snapshots::Snapshot;
@@ -231,6 +232,7 @@ pub(crate) async fn load(
     log_start: Offset,
 ) -> Result<LogParts> {
     let listing = list_folder(&folder).await?;
+    remove_marked(&folder, &listing.names).await;
     let damage = load_damage(&folder).await?;
     if listing.segments.is_empty() && damage.is_none() {
         let what = format!("{} has lost its segment files", folder.display());

@@ -60,6 +60,11 @@ impl Log {
             metrics.add(Counter::BytesFetchedFromDisk, result.bytes as u64);
         }
         if let Err(ReadError::Log(error)) = &read {
+            let start = self.log_start_offset();
+            if from < start {
+                // Its segment has gone since.
+                return Err(ReadError::OutOfRange { from, start, end });
+            }
             self.tell_once(error);
         }
         read

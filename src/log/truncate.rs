@@ -77,11 +77,7 @@ impl Log {
             if self.log_id().is_none() {
                 self.begin_life().await?;
             }
-            let (base, position) = self.ends.durable_place.get();
-            self.record_change(RecordKind::LogStart, (Offset(base), position), offset)
-                .await?;
-            self.ends.log_start.set(offset);
-            self.producers.borrow_mut().on_log_start(offset);
+            self.move_log_start(offset).await?;
         }
         Ok(self.log_start_offset())
     }
@@ -111,7 +107,7 @@ impl Log {
         Ok(())
     }
 
-    async fn record_change(
+    pub(crate) async fn record_change(
         self: &Rc<Self>,
         kind: RecordKind,
         place: (Offset, u64),

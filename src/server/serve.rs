@@ -11,6 +11,7 @@ pub mod connection_limits;
 pub mod listening;
 mod log_settings;
 mod publisher;
+mod retention;
 mod shard_thread;
 mod shards;
 mod strays;

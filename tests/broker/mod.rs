@@ -24,7 +24,7 @@ use coreline::wire::codec::Message;
 use coreline::wire::frame::encode_request;
 use coreline::wire::header::decode_response_header;
 use coreline::wire::messages::create_topics::{
-    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
+    CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
 };
 use coreline::wire::messages::delete_topics::{
     DeleteTopicState, DeleteTopicsRequest, DeleteTopicsResponse,
@@ -41,6 +41,8 @@ pub struct HarnessOptions {
     pub has_admin: bool,
     pub latency_log: Option<PathBuf>,
     pub faults: Option<ShardFaults>,
+    /// Sets whatever else is wanted.
+    pub set: fn(&mut BrokerConfig),
 }
 
 impl Default for HarnessOptions {
@@ -53,6 +55,7 @@ impl Default for HarnessOptions {
             has_admin: false,
             latency_log: None,
             faults: None,
+            set: |_| (),
         }
     }
 }
@@ -96,11 +99,26 @@ impl Harness {
 
     /// Creates a topic; answers its id.
     pub fn create_topic(&mut self, name: &str, partitions: i32) -> Uuid {
+        self.create_topic_with(name, partitions, &[])
+    }
+
+    /// The same with settings of its own.
+    pub fn create_topic_with(
+        &mut self,
+        name: &str,
+        partitions: i32,
+        settings: &[(&str, &str)],
+    ) -> Uuid {
+        let configs = settings.iter().map(|(name, value)| CreatableTopicConfig {
+            name: (*name).to_owned(),
+            value: Some((*value).to_owned()),
+        });
         let request = CreateTopicsRequest {
             topics: vec![CreatableTopic {
                 name: name.to_owned(),
                 num_partitions: partitions,
                 replication_factor: 1,
+                configs: configs.collect(),
                 ..CreatableTopic::default()
             }],
             timeout_ms: 10_000,
@@ -170,6 +188,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
         latency_log: options.latency_log.clone(),
         ..BrokerConfig::default()
     };
+    (options.set)(&mut config);
     config.listeners.clients.push(Listener {
         name: "PLAINTEXT".to_owned(),
         host: "127.0.0.1".to_owned(),

@@ -63,6 +63,10 @@ pub struct BrokerConfig {
     pub high_watermark_checkpoint_ms: i64,
     /// `log.flush.start.offset.checkpoint.interval.ms`
     pub log_start_checkpoint_ms: i64,
+    /// `log.retention.check.interval.ms`
+    pub retention_check_ms: i64,
+    /// `log.initial.task.delay.ms`
+    pub initial_task_delay_ms: i64,
     /// Values of a topic without settings of its own.
     pub topic_defaults: TopicSettings,
     /// `coreline.cores`
@@ -149,6 +153,8 @@ impl BrokerConfig {
             high_watermark_checkpoint_ms: values
                 .long("replica.high.watermark.checkpoint.interval.ms"),
             log_start_checkpoint_ms: values.long("log.flush.start.offset.checkpoint.interval.ms"),
+            retention_check_ms: values.long("log.retention.check.interval.ms"),
+            initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
             cores: Cores::parse(&values.text("coreline.cores")).unwrap_or_default(),
             memory_bytes: values.bytes("coreline.memory"),

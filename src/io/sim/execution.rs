@@ -5,6 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::base::limits::BLOCK_BYTES;
+use crate::base::time::TimestampMs;
 use crate::io::directory::{DirectoryEntry, Metadata, Space};
 use crate::io::driver::{
     Completion, DirectoryOperation, Handle, Opened, Operation, OperationId, run_catching,
@@ -400,7 +401,12 @@ impl State {
             }
             Names::Metadata(path) => {
                 let described = tree.metadata(text(&path));
-                let metadata = |(len, is_directory)| Metadata { len, is_directory };
+                // No times are kept: a file is as young as can be.
+                let metadata = |(len, is_directory)| Metadata {
+                    len,
+                    is_directory,
+                    modified: TimestampMs(i64::MAX),
+                };
                 return Completion::Described(described.map(metadata));
             }
             Names::Space(_) => {

@@ -80,6 +80,8 @@ pub(crate) struct Segment {
     pub(crate) index: RefCell<Option<SegmentIndex>>,
     /// Timestamp of the first batch, by which `segment.ms` counts; `None` while empty.
     pub(crate) first_timestamp: Cell<Option<TimestampMs>>,
+    /// Of a finished segment whose index is not in memory, once it was looked up.
+    pub(crate) largest_timestamp: Cell<Option<TimestampMs>>,
     /// `segment.jitter.ms` for this segment.
     pub(crate) jitter_ms: Cell<u64>,
 }
@@ -117,6 +119,7 @@ impl Segment {
             head_block: RefCell::default(),
             index: RefCell::default(),
             first_timestamp: Cell::default(),
+            largest_timestamp: Cell::default(),
             jitter_ms: Cell::new(0),
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::hosting;
 use super::listening::{ConnectionLimits, Listening};
+use super::retention::look_for_old_segments;
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{ShardId, Uuid};
 use crate::cluster::controller::ControlHandle;
@@ -148,6 +149,10 @@ async fn shard_main(
     shard.attach(Rc::clone(&node) as Rc<dyn std::any::Any>);
     io::spawn(TaskClass::Produce, Rc::clone(&shard).run(inbox));
     io::spawn(TaskClass::Background, Rc::clone(&node).reap());
+    let (looking, config) = (Rc::clone(&shard), Arc::clone(&plan.config));
+    io::spawn(TaskClass::Background, async move {
+        look_for_old_segments(looking, &config).await;
+    });
     ready.send(Ok(()));
     // Without a word the control plane is gone, and the shard with it.
     let _ = stopped.await;

@@ -65,7 +65,7 @@ settings! {
     "Bytes of the log between two entries of its offset index.";
     "log.index.size.max.bytes": Int => Some("10485760"), AtLeast(4), ClusterWide, Effective;
     "Largest offset index of a segment; a full one rolls the segment.";
-    "log.initial.task.delay.ms": Long => Some("30000"), AtLeast(0), ReadOnly, NoMeaning, internal;
+    "log.initial.task.delay.ms": Long => Some("30000"), AtLeast(0), ReadOnly, Effective, internal;
     "Delay before the log's periodic tasks run first.";
     "log.local.retention.bytes": Long => Some("-2"), AtLeast(-2), ClusterWide, NotYet;
     "Bytes of a partition kept here when it is also in remote storage.";
@@ -86,15 +86,15 @@ settings! {
     "Bytes that stay out of remote storage at a log's end.";
     "log.remote.copy.lag.ms": Long => Some("0"), AtLeast(-1), ClusterWide, NotYet;
     "Time before a closed segment goes to remote storage.";
-    "log.retention.bytes": Long => Some("-1"), Any, ClusterWide, NotYet;
+    "log.retention.bytes": Long => Some("-1"), Any, ClusterWide, Effective;
     "Bytes from which a partition drops its oldest segments; -1 for no limit.";
-    "log.retention.check.interval.ms": Long => Some("300000"), AtLeast(1), ReadOnly, NotYet;
+    "log.retention.check.interval.ms": Long => Some("300000"), AtLeast(1), ReadOnly, Effective;
     "Pause between two looks for segments to drop.";
-    "log.retention.hours": Int => Some("168"), Any, ReadOnly, NotYet;
+    "log.retention.hours": Int => Some("168"), Any, ReadOnly, Effective;
     "Hours that records are kept, unless minutes or milliseconds are set.";
-    "log.retention.minutes": Int => None, Any, ReadOnly, NotYet;
+    "log.retention.minutes": Int => None, Any, ReadOnly, Effective;
     "Minutes that records are kept, unless milliseconds are set.";
-    "log.retention.ms": Long => None, Any, ClusterWide, NotYet;
+    "log.retention.ms": Long => None, Any, ClusterWide, Effective;
     "Milliseconds that records are kept; -1 for ever.";
     "log.roll.hours": Int => Some("168"), AtLeast(1), ReadOnly, Effective;
     "Hours after which a segment rolls, unless milliseconds are set.";
@@ -106,7 +106,7 @@ settings! {
     "Milliseconds after which a segment rolls.";
     "log.segment.bytes": Int => Some("1073741824"), AtLeast(1048576), ClusterWide, Effective;
     "Size at which a segment rolls.";
-    "log.segment.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, NotYet;
+    "log.segment.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, Effective;
     "Time between a file's removal from the log and its removal from the disk.";
     "message.max.bytes": Int => Some("1048588"), AtLeast(0), ClusterWide, Effective;
     "Largest record batch that is accepted, in bytes as it came.";

@@ -19,7 +19,7 @@ settings! {
     "Time that tombstones are kept after compaction.";
     "errors.deadletterqueue.group.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether the topic may be a share group's dead letter topic.";
-    "file.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, NotYet;
+    "file.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, Effective;
     "Time between a file's removal from the log and its removal from the disk.";
     "flush.messages": Long => Some("9223372036854775807"), AtLeast(1), ClusterWide, Effective;
     "With write caching, flush before the answer after this many records.";
@@ -72,9 +72,9 @@ settings! {
     "Whether remote segments are deleted when remote storage is switched off.";
     "remote.storage.enable": Boolean => Some("false"), Any, ClusterWide, Refused;
     "Whether the topic's segments may go to remote storage.";
-    "retention.bytes": Long => Some("-1"), Any, ClusterWide, NotYet;
+    "retention.bytes": Long => Some("-1"), Any, ClusterWide, Effective;
     "Bytes from which a partition drops its oldest segments; -1 for no limit.";
-    "retention.ms": Long => Some("604800000"), AtLeast(-1), ClusterWide, NotYet;
+    "retention.ms": Long => Some("604800000"), AtLeast(-1), ClusterWide, Effective;
     "Time that records are kept; -1 for ever.";
     "segment.bytes": Int => Some("1073741824"), AtLeast(1048576), ClusterWide, Effective;
     "Size at which a segment rolls.";
