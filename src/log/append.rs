@@ -202,6 +202,7 @@ impl Log {
         self.bytes_since_snapshot
             .set(self.bytes_since_snapshot.get() + length);
         self.reserve_ahead();
+        self.prepare_next_if_near(header.max_timestamp);
         self.snapshot_if_due();
     }
 

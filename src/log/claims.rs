@@ -54,6 +54,7 @@ impl Log {
             return Ok(());
         }
         for segment in self.unfinished_up_to(claim.segment_base) {
+            segment.wait_until_named().await?;
             if segment.is_sealed.get() {
                 // Its end is being written by the task that the roll has started.
                 let finished =
@@ -268,7 +269,11 @@ impl Log {
         let segment = segments
             .values()
             .find(|segment| !segment.is_finished.get())?;
-        let position = segment.flushed.get().max(segment.partial_end.get());
+        // Before its name is durable its records alone say that the segment exists.
+        let position = match segment.is_named.get() {
+            true => segment.flushed.get().max(segment.partial_end.get()),
+            false => 0,
+        };
         let mut inline = BytesMut::with_capacity(16);
         inline.extend_from_slice(&self.log_start_offset().0.to_be_bytes());
         inline.extend_from_slice(&self.recovery_point.get().0.to_be_bytes());

@@ -50,7 +50,10 @@
 //! * a segment file is new when it is named: never a recycled one. Broken by valid batches of
 //!   another partition past the end: `seeded_recycled_segment`.
 //! * the directory is synced before the first record that names a new file. Broken by lost
-//!   directory entry: `model_every_seed`.
+//!   directory entry: `model_every_seed`. A segment that is rolled to has its file synced under
+//!   another name before; until it has its own, durably, its records stay live and no WATERMARK
+//!   passes its beginning, so that recovery finds it. Broken by crashes while names are late:
+//!   `a_crash_anywhere_around_rolls_loses_nothing_and_leaves_no_file`.
 //! * TRUNCATE is durable, then the file is cut, then something is written past that point.
 //!   Broken by power cut between them: no test yet.
 //! * a segment goes after the log's start behind it, and a WATERMARK past it, are durable: no
@@ -104,6 +107,8 @@
 //!   included. One pass over the bytes then serves client, journal and recovery.
 //! * A direct write covers whole blocks only. The rest of the batch (less than a block) stands in
 //!   the EXTENT record itself, so that direct writes never leave a partial block to be rewritten.
+//! * A roll's record does not wait for the directory: see the late names of segments' files above.
+//!   A roll then costs the append that causes it no sync.
 //! * A log's id belongs to one incarnation of the broker: every start gives a log a new id before
 //!   its first record. A folder without an id of the current incarnation is at rest: recovery or a
 //!   clean shutdown made it wholly durable and nothing was written since.

@@ -37,6 +37,7 @@ mod journal;
 mod limited;
 mod log_id_file;
 mod lookup;
+mod next_segment;
 mod open;
 mod partition_log;
 mod producers;

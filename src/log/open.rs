@@ -12,12 +12,13 @@ use super::error::LogError;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
 use super::format::file_names::{
-    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName,
+    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName, NEXT_SEGMENT,
 };
 use super::format::producer_snapshot;
 use super::format::producer_state::ProducerStates;
 use super::health::Health;
 use super::journal::Result;
+use super::next_segment::remove_next;
 use super::partition_log::LogParts;
 use super::producers::apply_batch;
 use super::retention::remove_marked;
@@ -234,6 +235,9 @@ pub(crate) async fn load(
     let listing = list_folder(&folder).await?;
     remove_marked(&folder, &listing.names).await;
     let damage = load_damage(&folder).await?;
+    if damage.is_none() && listing.names.iter().any(|name| name == NEXT_SEGMENT) {
+        remove_next(&folder).await?;
+    }
     if listing.segments.is_empty() && damage.is_none() {
         let what = format!("{} has lost its segment files", folder.display());
         return Err(LogError::Damaged(what));

@@ -19,6 +19,7 @@ use super::format::epoch_cache::EpochCache;
 use super::format::producer_state::ProducerStates;
 use super::journal::JournalQueue;
 use super::journal::record::LogId;
+use super::next_segment::NextSegment;
 use super::read_ahead::ReadAhead;
 use super::segment::Segment;
 use super::tail::Tail;
@@ -72,6 +73,7 @@ pub struct Log {
     pub(crate) recovery_point: Cell<Offset>,
     pub(crate) segments: RefCell<BTreeMap<i64, Rc<Segment>>>,
     active: RefCell<Rc<Segment>>,
+    pub(crate) next_segment: RefCell<NextSegment>,
     pub(crate) tail: RefCell<Tail>,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) marks: RefCell<Marks>,
@@ -155,6 +157,7 @@ impl Log {
             recovery_point: Cell::new(parts.recovery_point),
             segments: RefCell::new(parts.segments),
             active: RefCell::new(parts.active),
+            next_segment: RefCell::default(),
             tail: RefCell::default(),
             read_ahead: ReadAhead::default(),
             marks: RefCell::default(),

@@ -15,6 +15,7 @@ use super::partition_log::{Log, LogStatus};
 use super::seeded::{SeededBug, is_seeded};
 use super::segment::{Segment, SegmentIndex, floor_to_block};
 use super::snapshots::Snapshot;
+use crate::base::ids::Offset;
 use crate::base::limits::BLOCK_BYTES;
 use crate::base::time::TimestampMs;
 use crate::io::{self, TaskClass};
@@ -91,12 +92,9 @@ impl Log {
     pub(crate) async fn roll(self: &Rc<Self>) -> Result<()> {
         let old = self.active_segment();
         let base_offset = self.log_end_offset();
-        let new = Segment::new(base_offset, Rc::clone(&self.folder), &self.shard.health, 0);
-        if let Err(error) = self.create_segment_file(&old, &new).await {
-            new.close_files();
-            let _ = io::directory::remove_file(&new.path()).await;
-            return Err(error);
-        }
+        // At most one segment has a file without its name.
+        old.wait_until_named().await?;
+        let new = self.next_segment(&old, base_offset).await?;
         *new.index.borrow_mut() = Some(SegmentIndex::new(base_offset));
         new.jitter_ms.set(self.draw_jitter());
         old.is_sealed.set(true);
@@ -107,6 +105,9 @@ impl Log {
         self.bytes_since_snapshot.set(0);
         self.set_active(&new);
         self.queue_roll(&new);
+        if !new.is_named.get() {
+            self.name_in_background(&new);
+        }
         let log = Rc::clone(self);
         io::spawn(TaskClass::Background, async move {
             if let Err(error) = log.finish_segment(&old, snapshot).await {
@@ -126,6 +127,24 @@ impl Log {
         self.shard
             .journal
             .enqueue(self, Entry::control(header, Bytes::new(), Done::Nothing));
+    }
+
+    /// The segment to go on in: in the file that was made for it, else in one that is made now.
+    async fn next_segment(&self, old: &Segment, base_offset: Offset) -> Result<Rc<Segment>> {
+        let (folder, health) = (Rc::clone(&self.folder), &self.shard.health);
+        if !is_seeded(SeededBug::RecycledSegment)
+            && let Some(prepared) = self.take_next().await?
+        {
+            let file = (prepared.file, prepared.reserved);
+            return Ok(Segment::new_prepared(base_offset, folder, health, file));
+        }
+        let new = Segment::new(base_offset, folder, health, 0);
+        if let Err(error) = self.create_segment_file(old, &new).await {
+            new.close_files();
+            let _ = io::directory::remove_file(&new.path()).await;
+            return Err(error);
+        }
+        Ok(new)
     }
 
     async fn create_segment_file(&self, old: &Segment, new: &Rc<Segment>) -> Result<()> {
@@ -282,6 +301,8 @@ impl Log {
             return Err(self.active_segment().failed("emptying", full));
         }
         self.wait_all_durable().await?;
+        self.drop_next().await?;
+        self.wait_until_named().await?;
         let unfinished: Vec<Rc<Segment>> = {
             let segments = self.segments.borrow();
             segments

@@ -92,6 +92,7 @@ impl Log {
         // A snapshot of what is cut off must not appear afterwards.
         let idle = || (!self.is_snapshot_under_way.get()).then_some(());
         self.shard.health.race(&self.waiters, idle).await?;
+        self.wait_until_named().await?;
         let segments: Vec<Rc<Segment>> = self.segments.borrow().values().cloned().collect();
         for segment in segments {
             if segment.is_sealed.get() {

@@ -29,6 +29,8 @@ pub const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 pub const PARTITION_METADATA: &str = "partition.metadata";
 /// In a partition's folder: the log's id in the journal, ours.
 pub const LOG_ID: &str = "coreline.log-id";
+/// In a partition's folder: the next segment's file before it has a base offset, ours.
+pub const NEXT_SEGMENT: &str = "coreline.next-segment";
 /// In a partition's folder: known damage, ours ([`super::damage_mark`]).
 pub const DAMAGE_MARK: &str = "coreline.damage";
 /// Appended to a checkpoint's name while it is written.

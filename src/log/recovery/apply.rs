@@ -13,8 +13,12 @@ use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX};
 use crate::io::{self, AlignedBuffer, Durability, File};
 use crate::log::error::LogError;
-use crate::log::format::file_names::{LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName};
+use crate::log::format::file_names::{
+    LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName, NEXT_SEGMENT,
+};
 use crate::log::journal::cycle::checksum_of;
+use crate::log::next_segment::adopt;
+use crate::log::open::list_folder;
 use crate::log::scan::read_exactly;
 use crate::log::seeded::{SeededBug, is_seeded};
 use crate::log::segment::{floor_to_block, segment_path};
@@ -62,6 +66,7 @@ impl LogRecovery<'_> {
                 "no record vouches for these bytes".into(),
             );
         }
+        self.name_last_segment().await?;
         let bases: Vec<i64> = self.plan.ranges.keys().copied().collect();
         for base in bases {
             if base > self.plan.end.0 {
@@ -72,6 +77,19 @@ impl LogRecovery<'_> {
         applied.end = self.plan.end;
         self.cut_files(&applied).await?;
         Ok(applied)
+    }
+
+    /// The last segment may have been rolled to and its file not named yet; all its records are
+    /// live then.
+    async fn name_last_segment(&self) -> Result<()> {
+        let listing = list_folder(self.folder).await?;
+        let base = self.plan.end.0;
+        let is_without_file = !listing.segments.contains_key(&base);
+        let is_all_live = self.plan.watermark <= (base, 0) && self.plan.reset_to.is_none();
+        if is_without_file && is_all_live && listing.names.iter().any(|name| name == NEXT_SEGMENT) {
+            adopt(self.folder, Offset(base)).await?;
+        }
+        Ok(())
     }
 
     /// Bytes below what was durable are not what was written: the log keeps its files and is not
@@ -192,7 +210,7 @@ impl LogRecovery<'_> {
     /// Cuts the log's files to its end and removes the segments past it, in that order from the
     /// back. A damaged log is not cut at all.
     async fn cut_files(&self, applied: &Applied) -> Result<()> {
-        let listing = crate::log::open::list_folder(self.folder).await?;
+        let listing = list_folder(self.folder).await?;
         if let Some(start) = self.plan.reset_to {
             return self.empty(start, &listing.names).await;
         }

@@ -13,7 +13,7 @@ mod reserve;
 mod writes;
 
 pub(crate) use index::SegmentIndex;
-pub(crate) use reserve::step_max_for;
+pub(crate) use reserve::{STEP_BYTES_MIN, step_max_for};
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use crate::io::{File, OpenOptions};
 use crate::log::format::file_names::{LogFileKind, LogFileName};
 
 /// How long the lock of a segment's descriptor is waited for.
-const LOCK_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const LOCK_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The largest multiple of a block at or below `position`.
 pub(crate) fn floor_to_block(position: u64) -> u64 {
@@ -64,6 +64,8 @@ pub(crate) struct Segment {
     /// Blocks up to here are reserved, durably.
     pub(crate) reserved: Cell<u64>,
     is_reserving: Cell<bool>,
+    /// The file has its name, durably.
+    pub(crate) is_named: Cell<bool>,
     /// Nothing is appended any more.
     pub(crate) is_sealed: Cell<bool>,
     /// Cut to the byte, synced, its indexes durable.
@@ -110,6 +112,7 @@ impl Segment {
             cuts: Cell::new(0),
             reserved: Cell::new(at_block),
             is_reserving: Cell::new(false),
+            is_named: Cell::new(true),
             is_sealed: Cell::new(false),
             is_finished: Cell::new(false),
             is_writing_partial: Cell::new(false),
@@ -138,6 +141,26 @@ impl Segment {
         segment.is_sealed.set(true);
         segment.is_finished.set(true);
         segment
+    }
+
+    /// An empty segment in a file that was made for it and has not got its name yet.
+    pub(crate) fn new_prepared(
+        base_offset: Offset,
+        folder: Rc<Path>,
+        health: &Rc<Health>,
+        (file, reserved): (File, u64),
+    ) -> Rc<Self> {
+        let segment = Self::new(base_offset, folder, health, 0);
+        *segment.writer.borrow_mut() = Some(file);
+        segment.reserved.set(reserved);
+        segment.is_named.set(false);
+        segment
+    }
+
+    /// Waits until the file has its name, durably.
+    pub(crate) async fn wait_until_named(&self) -> Result<()> {
+        let named = || self.is_named.get().then_some(());
+        self.health.race(&self.waiters, named).await
     }
 
     /// The `.log` file.

@@ -8,7 +8,7 @@ use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::io;
 
 /// The first reservation and the largest step; each step doubles.
-const STEP_BYTES_MIN: u64 = 128 * KIB as u64;
+pub(crate) const STEP_BYTES_MIN: u64 = 128 * KIB as u64;
 const STEP_BYTES_MAX: u64 = 64 * MIB as u64;
 
 /// What a segment is given next: as much as it holds, between 128 KiB and 64 MiB, never past what
