@@ -4,6 +4,7 @@
 
 mod broker;
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +15,7 @@ use broker::{Client, Harness, HarnessOptions, batch};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::random::Random;
 use coreline::wire::messages::alter_configs as whole;
+use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
 use coreline::wire::messages::create_topics::{
     CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
 };
@@ -429,4 +431,91 @@ fn any_change_is_answered() {
     harness.restart(&HarnessOptions::default());
     let mut client = harness.connect();
     assert_eq!(outcome(&mut client, "t", 100), ErrorCode::NONE);
+}
+
+/// Whether the broker answers a new connection within a second.
+fn is_served(address: SocketAddr) -> (bool, Client) {
+    let mut client = Client::connect(address);
+    let wait = Some(Duration::from_secs(1));
+    client.stream.set_read_timeout(wait).unwrap();
+    client.send(&ApiVersionsRequest::default(), 3);
+    let mut byte = [0];
+    let is_answered = matches!(client.stream.read(&mut byte), Ok(1));
+    (is_answered, client)
+}
+
+#[test]
+fn limits_of_connections_change_at_once() {
+    let harness = Harness::start(HarnessOptions::default());
+    let address = harness.address;
+    let mut client = harness.connect();
+    let open: Vec<_> = (0..3).map(|_| is_served(address)).collect();
+    assert!(open.iter().all(|(is_answered, _)| *is_answered));
+    // Those that were open before there was a limit count: these three and the one that asks.
+    alter(
+        &mut client,
+        BROKER,
+        "1",
+        &[("max.connections.per.ip", SET, "4")],
+    );
+    assert!(!is_served(address).0, "one past the limit of its address");
+    let own = [(
+        "max.connections.per.ip.overrides",
+        SET,
+        "127.0.0.1:5,10.0.0.1:1",
+    )];
+    alter(&mut client, BROKER, "1", &own);
+    let (is_answered, fifth) = is_served(address);
+    assert!(is_answered, "the override is one more");
+    assert!(!is_served(address).0, "and no other");
+    for name in ["max.connections.per.ip", "max.connections.per.ip.overrides"] {
+        alter(&mut client, BROKER, "1", &[(name, DELETE, "")]);
+    }
+    alter(&mut client, BROKER, "", &[("max.connections", SET, "5")]);
+    let (is_answered, mut waits) = is_served(address);
+    assert!(!is_answered, "one past the limit of all waits");
+    drop(fifth);
+    let mut byte = [0];
+    waits
+        .stream
+        .read_exact(&mut byte)
+        .expect("its place has come");
+    let (is_answered, mut waits) = is_served(address);
+    assert!(!is_answered);
+    alter(&mut client, BROKER, "", &[("max.connections", DELETE, "")]);
+    waits
+        .stream
+        .read_exact(&mut byte)
+        .expect("the limit is gone");
+}
+
+#[test]
+fn the_rate_of_new_connections_changes_at_once() {
+    let harness = Harness::start(HarnessOptions::default());
+    let mut client = harness.connect();
+    let took = |count: u32| {
+        let started = Instant::now();
+        for _ in 0..count {
+            let mut client = harness.connect();
+            let _: ApiVersionsResponse = client.ask(&ApiVersionsRequest::default(), 3);
+        }
+        started.elapsed()
+    };
+    alter(
+        &mut client,
+        BROKER,
+        "",
+        &[("max.connection.creation.rate", SET, "20")],
+    );
+    // A second's worth comes at once, 20 more take another second.
+    let slow = took(45);
+    assert!(slow > Duration::from_millis(900), "{slow:?}");
+    alter(
+        &mut client,
+        BROKER,
+        "",
+        &[("max.connection.creation.rate", DELETE, "")],
+    );
+    let fast = took(45);
+    assert!(fast < slow, "{fast:?} without a limit, {slow:?} with one");
 }

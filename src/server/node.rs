@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::connection::{Connection, ConnectionMemory, ReapRules, STALLED_SEND_MAX_SHORT};
 use super::fetch_session::FetchSessions;
 use super::log_limit::LogLimit;
-use super::serve::connection_limits::AddressCounts;
+use super::serve::connection_limits::{AddressCounts, AddressLimits};
 use super::serve::listening::Listening;
 use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
@@ -29,6 +29,12 @@ const RELIEF_INTERVAL: Duration = Duration::from_millis(20);
 /// Connections with unread answers that are closed at once to find memory.
 const CLOSED_AT_ONCE_MAX: usize = 4;
 
+/// Whether both limit addresses alike.
+pub fn has_limits_of(one: &BrokerConfig, other: &BrokerConfig) -> bool {
+    one.connections_per_ip_max == other.connections_per_ip_max
+        && one.connections_per_ip_overrides == other.connections_per_ip_overrides
+}
+
 /// The server's part of one shard. Lives on its thread.
 pub struct Node {
     shard: Rc<Shard>,
@@ -41,6 +47,7 @@ pub struct Node {
     metrics: Rc<ShardMetrics>,
     connection_memory: Rc<ConnectionMemory>,
     address_counts: AddressCounts,
+    address_limits: RefCell<Arc<AddressLimits>>,
     log_limit: LogLimit,
     slow_requests: SlowRequests,
     stopping: Cell<bool>,
@@ -73,9 +80,11 @@ impl Node {
     pub fn new(options: NodeOptions) -> Rc<Self> {
         let sessions = FetchSessions::new(options.fetch_sessions_max, options.random_seed);
         let slower_than = Duration::from_millis(options.config.slow_request_ms);
+        let config = effective::config(&options.config, &options.image);
+        let address_limits = AddressLimits::of_addresses(&config);
         Rc::new(Self {
             shard: options.shard,
-            config: RefCell::new(effective::config(&options.config, &options.image)),
+            config: RefCell::new(config),
             fixed_config: options.config,
             image: RefCell::new(options.image),
             control: options.control,
@@ -84,6 +93,7 @@ impl Node {
             metrics: options.metrics,
             connection_memory: ConnectionMemory::new(options.connections_bytes),
             address_counts: AddressCounts::default(),
+            address_limits: RefCell::new(Arc::new(address_limits)),
             log_limit: LogLimit::new(io::now()),
             slow_requests: SlowRequests::new(slower_than, io::now()),
             stopping: Cell::new(false),
@@ -127,10 +137,28 @@ impl Node {
         &self.control
     }
 
-    /// Replaces the metadata, and with it the settings in force.
+    /// Replaces the metadata, and with it the settings in force. Limits of hosts' names follow
+    /// once their addresses are known.
     pub fn set_image(&self, image: Arc<Image>, config: Arc<BrokerConfig>) {
         *self.image.borrow_mut() = image;
-        *self.config.borrow_mut() = config;
+        let before = std::mem::replace(&mut *self.config.borrow_mut(), Arc::clone(&config));
+        if !has_limits_of(&before, &config) {
+            let limits = AddressLimits::of_addresses(&config);
+            *self.address_limits.borrow_mut() = Arc::new(limits);
+        }
+    }
+
+    /// Takes the limits of addresses that `config` comes to, unless others were set since.
+    pub fn set_address_limits(&self, config: &BrokerConfig, limits: &Arc<AddressLimits>) {
+        if has_limits_of(&self.config(), config) {
+            *self.address_limits.borrow_mut() = Arc::clone(limits);
+        }
+    }
+
+    /// How many connections each address may have.
+    #[must_use]
+    pub fn address_limits(&self) -> Ref<'_, AddressLimits> {
+        Ref::map(self.address_limits.borrow(), Arc::as_ref)
     }
 
     /// The shard's fetch sessions; not to be held across an await.

@@ -106,6 +106,7 @@ impl BrokerConfig {
             connections_max: changed.connections_max,
             connections_per_ip_max: changed.connections_per_ip_max,
             connections_per_ip_overrides: changed.connections_per_ip_overrides,
+            connection_creation_rate_max: changed.connection_creation_rate_max,
             producer_id_expiration_ms: changed.producer_id_expiration_ms,
             topic_defaults: changed.topic_defaults,
             texts: changed.texts,

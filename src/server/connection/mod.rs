@@ -44,7 +44,7 @@ use crate::io::{self, TaskClass, TcpStream};
 use crate::metrics::Counter;
 
 /// What counts a connection, for all and for its address.
-pub type Permits = (ConnectionPermit, Option<AddressPermit>);
+pub type Permits = (ConnectionPermit, AddressPermit);
 
 /// One connection as its tasks and its shard's reaper see it.
 pub struct Connection {
@@ -145,6 +145,7 @@ impl Connection {
         });
         connection.activity.note(io::now(), 0);
         node.metrics().add(Counter::ConnectionsOpened, 1);
+        tracing::debug!("a connection from {peer} opens");
         let number = node.connections().add(Rc::clone(&connection));
         io::spawn(TaskClass::Produce, Rc::clone(&connection).write());
         io::spawn(TaskClass::Produce, connection.read(number));

@@ -25,30 +25,20 @@ const ADDRESS_KEEPER: ShardId = ShardId(0);
 const RATE_BURST_NS: u64 = 1_000_000_000;
 
 /// Connections of the whole process, counted by all shards (`max.connections`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ConnectionCount {
     open: Arc<AtomicUsize>,
-    max: usize,
 }
 
 impl ConnectionCount {
-    /// None open, at most `max`.
+    /// One more, unless there are `max` of them or more: the limit may have been lowered.
     #[must_use]
-    pub fn new(max: usize) -> Self {
-        Self {
-            open: Arc::new(AtomicUsize::new(0)),
-            max,
-        }
-    }
-
-    /// One more, unless the limit is reached.
-    #[must_use]
-    pub fn admit(&self) -> Option<ConnectionPermit> {
+    pub fn admit(&self, max: usize) -> Option<ConnectionPermit> {
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         let permit = ConnectionPermit {
             open: Arc::clone(&self.open),
         };
-        (before < self.max).then_some(permit)
+        (before < max).then_some(permit)
     }
 }
 
@@ -65,33 +55,22 @@ impl Drop for ConnectionPermit {
 }
 
 /// When connections may begin, for all shards together (`max.connection.creation.rate`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CreationRate {
-    interval_ns: u64,
     /// When the next one is due; runs behind the clock by at most [`RATE_BURST_NS`].
     next: Arc<AtomicU64>,
 }
 
 impl CreationRate {
-    /// So many a second.
+    /// When the connection that came at `now` may begin, at so many a second.
     #[must_use]
-    pub fn new(per_second: usize) -> Self {
-        let is_limited = per_second < UNLIMITED;
-        let interval_ns = RATE_BURST_NS / per_second.max(1) as u64;
-        Self {
-            interval_ns: if is_limited { interval_ns } else { 0 },
-            next: Arc::default(),
-        }
-    }
-
-    /// When the connection that came at `now` may begin.
-    #[must_use]
-    pub fn due(&self, now: MonotonicNs) -> MonotonicNs {
-        if self.interval_ns == 0 {
+    pub fn due(&self, now: MonotonicNs, per_second: usize) -> MonotonicNs {
+        if per_second >= UNLIMITED {
             return now;
         }
+        let interval_ns = RATE_BURST_NS / per_second.max(1) as u64;
         let earliest = now.0.saturating_sub(RATE_BURST_NS);
-        let step = |next: u64| Some(next.max(earliest) + self.interval_ns);
+        let step = |next: u64| Some(next.max(earliest) + interval_ns);
         let next = &self.next;
         let before = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
         let before = before.unwrap_or_else(|before| before);
@@ -100,31 +79,53 @@ impl CreationRate {
 }
 
 /// `max.connections.per.ip` and its overrides.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AddressLimits {
     all: usize,
     overrides: HashMap<IpAddr, usize>,
 }
 
 impl AddressLimits {
-    /// As set; a host's name stands for the addresses that it has now.
+    /// As set, without what was set for hosts' names.
     #[must_use]
-    pub fn of(config: &BrokerConfig) -> Self {
-        let mut overrides = HashMap::new();
-        for (host, limit) in &config.connections_per_ip_overrides {
+    pub fn of_addresses(config: &BrokerConfig) -> Self {
+        let overrides = config.connections_per_ip_overrides.iter();
+        let of_address = |(host, limit): &(String, usize)| {
+            let address: IpAddr = host.parse().ok()?;
+            Some((address.to_canonical(), *limit))
+        };
+        Self {
+            all: config.connections_per_ip_max,
+            overrides: overrides.filter_map(of_address).collect(),
+        }
+    }
+
+    /// As set; a host's name stands for the addresses that it has now. Asks the system for them,
+    /// which may take long: not for a shard's thread while it serves.
+    #[must_use]
+    pub fn resolved(config: &BrokerConfig) -> Self {
+        let mut limits = Self::of_addresses(config);
+        for (host, limit) in config.connections_per_ip_overrides.iter().filter(is_name) {
             match (host.as_str(), 0).to_socket_addrs() {
                 Ok(addresses) => {
-                    overrides.extend(addresses.map(|at| (at.ip().to_canonical(), *limit)));
+                    let found = addresses.map(|at| (at.ip().to_canonical(), *limit));
+                    limits.overrides.extend(found);
                 }
                 Err(error) => tracing::warn!(
                     "max.connections.per.ip.overrides: {host} cannot be resolved: {error}"
                 ),
             }
         }
-        Self {
-            all: config.connections_per_ip_max,
-            overrides,
-        }
+        limits
+    }
+
+    /// Whether hosts' names are among the overrides.
+    #[must_use]
+    pub fn has_names(config: &BrokerConfig) -> bool {
+        config
+            .connections_per_ip_overrides
+            .iter()
+            .any(|one| is_name(&one))
     }
 
     /// The limit of an address; `None` for none.
@@ -133,6 +134,10 @@ impl AddressLimits {
         let limit = *self.overrides.get(&address).unwrap_or(&self.all);
         (limit < UNLIMITED).then_some(limit)
     }
+}
+
+fn is_name((host, _): &&(String, usize)) -> bool {
+    host.parse::<IpAddr>().is_err()
 }
 
 /// Connections by address, kept on one shard for all.
@@ -150,6 +155,11 @@ impl AddressCounts {
             open.insert(address, count + 1);
         }
         fits
+    }
+
+    /// One more without a limit: counted for the time when there is one.
+    fn add(&self, address: IpAddr) {
+        *self.open.borrow_mut().entry(address).or_default() += 1;
     }
 
     fn release(&self, address: IpAddr) {
@@ -181,31 +191,34 @@ impl Drop for AddressPermit {
     }
 }
 
-/// Counts a connection for its address; `Err` with the limit when that is reached.
+/// Counts a connection for its address.
 ///
 /// # Errors
 /// The limit, when it is reached.
-pub async fn admit_address(
-    node: &Node,
-    limits: &AddressLimits,
-    address: IpAddr,
-) -> Result<Option<AddressPermit>, usize> {
+pub async fn admit_address(node: &Node, address: IpAddr) -> Result<AddressPermit, usize> {
     let address = address.to_canonical();
-    let Some(limit) = limits.limit(address) else {
-        return Ok(None);
+    let shard = node.shard();
+    let permit = || AddressPermit {
+        shard: Rc::clone(shard),
+        address,
+    };
+    let Some(limit) = node.address_limits().limit(address) else {
+        let count = move |keeper: &Rc<Shard>| {
+            if let Some(node) = keeper.attachment::<Node>() {
+                node.address_counts().add(address);
+            }
+        };
+        shard.send(ADDRESS_KEEPER, ShardMessage::Run(Box::new(count)));
+        return Ok(permit());
     };
     let (reply, admitted) = reply_slot();
     let ask = move |keeper: &Rc<Shard>| {
         let node = keeper.attachment::<Node>();
         reply.send(node.is_some_and(|node| node.address_counts().admit(address, limit)));
     };
-    let shard = node.shard();
     shard.send(ADDRESS_KEEPER, ShardMessage::Run(Box::new(ask)));
     match admitted.await {
-        Some(true) => Ok(Some(AddressPermit {
-            shard: Rc::clone(shard),
-            address,
-        })),
+        Some(true) => Ok(permit()),
         _ => Err(limit),
     }
 }
@@ -220,24 +233,37 @@ mod tests {
 
     #[test]
     fn connections_past_the_limit_wait_and_closing_makes_room() {
-        let count = ConnectionCount::new(2);
-        let first = count.admit();
-        let second = count.admit();
+        let count = ConnectionCount::default();
+        let first = count.admit(2);
+        let second = count.admit(2);
         assert!(first.is_some() && second.is_some());
-        assert!(count.admit().is_none());
+        assert!(count.admit(2).is_none() && count.admit(1).is_none());
+        assert!(count.admit(3).is_some(), "raised");
         drop(first);
-        assert!(count.admit().is_some());
+        assert!(count.admit(2).is_some() && count.admit(1).is_none());
     }
 
     #[test]
     fn connections_are_spread_over_the_time_past_the_rate() {
         let second = 1_000_000_000;
-        let rate = CreationRate::new(10);
+        let rate = CreationRate::default();
         let at = MonotonicNs(100 * second);
-        let due: Vec<u64> = (0..31).map(|_| rate.due(at).0 - at.0).collect();
+        let due: Vec<u64> = (0..31).map(|_| rate.due(at, 10).0 - at.0).collect();
         assert!(due.iter().take(11).all(|wait| *wait == 0), "{due:?}");
         assert_eq!(due.last(), Some(&(2 * second)), "20 past the burst");
-        assert_eq!(CreationRate::new(UNLIMITED).due(at), at);
+        assert_eq!(rate.due(at, UNLIMITED), at);
+    }
+
+    #[test]
+    fn a_name_stands_for_its_addresses() {
+        let config = BrokerConfig {
+            connections_per_ip_overrides: vec![("localhost".to_owned(), 2)],
+            ..BrokerConfig::default()
+        };
+        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        assert!(AddressLimits::has_names(&config));
+        assert_eq!(AddressLimits::resolved(&config).limit(local), Some(2));
+        assert_eq!(AddressLimits::of_addresses(&config).limit(local), None);
     }
 
     #[test]
@@ -247,14 +273,14 @@ mod tests {
             connections_per_ip_overrides: vec![("127.0.0.1".to_owned(), 2)],
             ..BrokerConfig::default()
         };
-        let limits = AddressLimits::of(&config);
+        let limits = AddressLimits::of_addresses(&config);
         let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
         assert_eq!(limits.limit(local), Some(2));
         assert_eq!(
             limits.limit(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))),
             Some(5)
         );
-        let none = AddressLimits::of(&BrokerConfig {
+        let none = AddressLimits::of_addresses(&BrokerConfig {
             connections_per_ip_max: UNLIMITED,
             ..BrokerConfig::default()
         });
@@ -264,5 +290,8 @@ mod tests {
         assert!(!counts.admit(local, 2), "one past the limit");
         counts.release(local);
         assert!(counts.admit(local, 2));
+        counts.add(local);
+        counts.release(local);
+        assert!(!counts.admit(local, 2), "those without a limit count too");
     }
 }

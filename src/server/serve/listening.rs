@@ -3,12 +3,11 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection_limits::{AddressLimits, ConnectionCount, CreationRate, PLACE_RETRY};
+use super::connection_limits::{ConnectionCount, CreationRate, PLACE_RETRY};
 use super::connection_limits::{ConnectionPermit, admit_address};
-use crate::base::config::{BrokerConfig, Listener};
+use crate::base::config::Listener;
 use crate::io::{self, TaskClass, TcpListener, TcpStream};
 use crate::server::connection::Connection;
 use crate::server::context::ListenerInfo;
@@ -17,24 +16,11 @@ use crate::server::node::Node;
 /// How long a shard waits after an accept that failed (descriptors have run out, mostly).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// What all shards heed together.
-#[derive(Clone, Debug)]
+/// What all shards count together; the limits themselves are the settings in force.
+#[derive(Clone, Debug, Default)]
 pub struct ConnectionLimits {
     count: ConnectionCount,
     rate: CreationRate,
-    addresses: Arc<AddressLimits>,
-}
-
-impl ConnectionLimits {
-    /// As set.
-    #[must_use]
-    pub fn of(config: &BrokerConfig) -> Self {
-        Self {
-            count: ConnectionCount::new(config.connections_max),
-            rate: CreationRate::new(config.connection_creation_rate_max),
-            addresses: Arc::new(AddressLimits::of(config)),
-        }
-    }
 }
 
 /// The open listeners of one shard.
@@ -111,7 +97,7 @@ async fn begin(
             tracing::info!("{what}");
         }
     };
-    let address = match admit_address(node, &limits.addresses, peer.ip()).await {
+    let address = match admit_address(node, peer.ip()).await {
         Ok(permit) => permit,
         Err(limit) => {
             tell(&format_args!(
@@ -121,7 +107,8 @@ async fn begin(
             return;
         }
     };
-    let (now, due) = (io::now(), limits.rate.due(io::now()));
+    let now = io::now();
+    let due = (limits.rate).due(now, node.config().connection_creation_rate_max);
     if due > now {
         tell(&"connections wait: max.connection.creation.rate is reached");
         io::sleep_until(due).await;
@@ -152,13 +139,14 @@ async fn place(
     count: &ConnectionCount,
     tell: &impl Fn(&dyn std::fmt::Display),
 ) -> Option<ConnectionPermit> {
-    if let Some(permit) = count.admit() {
+    let admit = || count.admit(node.config().connections_max);
+    if let Some(permit) = admit() {
         return Some(permit);
     }
     tell(&"connections wait: max.connections is reached");
     while !node.is_stopping() {
         io::sleep(PLACE_RETRY).await;
-        if let Some(permit) = count.admit() {
+        if let Some(permit) = admit() {
             return Some(permit);
         }
     }

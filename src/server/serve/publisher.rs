@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::connection_limits::AddressLimits;
 use super::hosting::{self, HostOrder};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{ShardId, TopicPartition};
@@ -17,7 +18,7 @@ use crate::cluster::effective;
 use crate::cluster::image::{Image, PartitionImage, TopicImage};
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::io::{self, InboxSender, TaskClass};
-use crate::server::node::Node;
+use crate::server::node::{Node, has_limits_of};
 use crate::shard::{Placement, Router, Shard, ShardMessage};
 
 /// How long the control plane waits before it tries a full inbox again.
@@ -28,6 +29,8 @@ pub struct Publisher {
     senders: Vec<InboxSender<ShardMessage>>,
     config: Arc<BrokerConfig>,
     state: RefCell<State>,
+    /// The settings whose limits of addresses the shards have.
+    limited: RefCell<Option<Arc<BrokerConfig>>>,
 }
 
 struct State {
@@ -63,6 +66,7 @@ impl Publisher {
         Self {
             senders,
             config,
+            limited: RefCell::default(),
             state: RefCell::new(State {
                 placement: Placement::new(shards),
                 hosted: HashMap::new(),
@@ -93,6 +97,7 @@ impl Publisher {
         }
         let router = self.router_without(&failed);
         self.replace(&image, &config, &router).await;
+        self.resolve_names(&config);
         let mut waits = Vec::new();
         for (shard, ids) in change.delete {
             let delete = move |shard: Rc<Shard>| hosting::delete_all(shard, ids);
@@ -123,10 +128,36 @@ impl Publisher {
         }
     }
 
-    /// The broker's settings.
-    #[must_use]
-    pub fn config(&self) -> &Arc<BrokerConfig> {
-        &self.config
+    /// Has the addresses of hosts' names looked up where limits are set for names and have changed.
+    /// The system's answer may take long: a thread waits for it, and shards get what it says.
+    fn resolve_names(&self, config: &Arc<BrokerConfig>) {
+        let mut limited = self.limited.borrow_mut();
+        let is_known = (limited.as_ref()).is_some_and(|before| has_limits_of(before, config));
+        *limited = Some(Arc::clone(config));
+        if is_known || !AddressLimits::has_names(config) {
+            return;
+        }
+        let (reply, resolved) = reply_slot();
+        let names = Arc::clone(config);
+        let look_up = move || reply.send(Arc::new(AddressLimits::resolved(&names)));
+        let thread = std::thread::Builder::new().name("coreline-names".to_owned());
+        if let Err(error) = thread.spawn(look_up) {
+            tracing::warn!("max.connections.per.ip.overrides: no name is resolved: {error}");
+            return;
+        }
+        let (senders, config) = (self.senders.clone(), Arc::clone(config));
+        io::spawn(TaskClass::Background, async move {
+            let Some(limits) = resolved.await else { return };
+            for sender in &senders {
+                let (config, limits) = (Arc::clone(&config), Arc::clone(&limits));
+                let set = move |shard: &Rc<Shard>| {
+                    if let Some(node) = shard.attachment::<Node>() {
+                        node.set_address_limits(&config, &limits);
+                    }
+                };
+                send(sender, ShardMessage::Run(Box::new(set))).await;
+            }
+        });
     }
 
     /// The ways to all shards.
@@ -153,15 +184,8 @@ impl Publisher {
             let task = work(Rc::clone(shard));
             io::spawn(TaskClass::Background, async move { reply.send(task.await) });
         };
-        let mut message = ShardMessage::Run(Box::new(start));
         if let Some(sender) = self.senders.get(usize::from(shard.0)) {
-            while let Err(returned) = sender.try_send(message) {
-                if sender.is_closed() {
-                    break;
-                }
-                message = returned;
-                io::sleep(INBOX_RETRY).await;
-            }
+            send(sender, ShardMessage::Run(Box::new(start))).await;
         }
         answer
     }
@@ -216,5 +240,15 @@ impl Publisher {
             state.hosted.remove(id);
         }
         Arc::new(router)
+    }
+}
+/// Puts a message into a shard's inbox once there is room; drops it when the shard is gone.
+async fn send(sender: &InboxSender<ShardMessage>, mut message: ShardMessage) {
+    while let Err(returned) = sender.try_send(message) {
+        if sender.is_closed() {
+            break;
+        }
+        message = returned;
+        io::sleep(INBOX_RETRY).await;
     }
 }

@@ -105,8 +105,7 @@ impl Shards {
 
     /// Opens the ports of every shard.
     pub async fn open_ports(&self) -> Result<(), String> {
-        let config = self.publisher.config();
-        let limits = ConnectionLimits::of(config);
+        let limits = ConnectionLimits::default();
         for shard in self.publisher.shards() {
             let limits = limits.clone();
             let open = move |shard: Rc<Shard>| async move { open_ports(&shard, &limits) };
