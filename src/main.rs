@@ -21,6 +21,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use command::arguments::{Arguments, Command};
+use command::check;
 use command::latency;
 use command::screen::{self, Started};
 use command::settings;
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
     if arguments.settings {
         print!("{}", settings::list());
         return ExitCode::SUCCESS;
+    }
+    if let Some(Command::Check(wanted)) = &arguments.command {
+        return check::run(wanted);
     }
     start_log();
     if let Some(Command::Latency(wanted)) = &arguments.command {

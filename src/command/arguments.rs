@@ -40,6 +40,21 @@ pub enum Command {
     /// Print the latencies of a running broker: per API key and stage, and what the slowest
     /// requests spent their time on.
     Latency(LatencyArguments),
+    /// Validate and explain a file of settings without starting: exit code 0 when a broker could
+    /// start with it, 1 when it would refuse, 2 when the file cannot be read.
+    Check(CheckArguments),
+}
+
+/// What `coreline check` looks at.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArguments {
+    /// Settings under Kafka's names, as in Kafka's own server.properties.
+    #[arg(value_name = "server.properties")]
+    pub file: PathBuf,
+
+    /// A setting that wins over the file; may be given several times.
+    #[arg(long = "override", value_name = "name=value")]
+    pub overrides: Vec<String>,
 }
 
 /// What `coreline latency` asks.

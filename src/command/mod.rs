@@ -1,7 +1,9 @@
 //! The `coreline` command: its line, its settings, what it prints, how it ends.
 
 pub mod arguments;
+pub mod check;
 pub mod latency;
 pub mod screen;
 pub mod settings;
 pub mod signals;
+mod units;

@@ -26,7 +26,8 @@ pub fn load(arguments: &Arguments) -> Result<(BrokerConfig, Vec<Notice>), String
     read(sources).map_err(|faults| explain(&faults, arguments.file.as_deref()))
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
+/// The text of a file of settings.
+pub fn read_file(path: &Path) -> Result<String, String> {
     let bytes = std::fs::read(path)
         .map_err(|error| format!("cannot read the settings {}: {error}", path.display()))?;
     // Java reads such files as ISO 8859-1; UTF-8 is taken first because people write it.
@@ -58,11 +59,24 @@ fn explain(faults: &[ConfigFault], file: Option<&Path>) -> String {
 
 /// The known name that is most like this one, if any is.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    broker_settings()
-        .map(|setting| (strsim::jaro_winkler(name, setting.name), setting.name))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+    nearest_of(
+        name,
+        broker_settings().map(|setting| setting.name),
+        LIKENESS_MIN,
+    )
+}
+
+/// The word that is most like this one, if any is as alike as `likeness_min` or more.
+pub fn nearest_of<'a>(
+    word: &str,
+    known: impl Iterator<Item = &'a str>,
+    likeness_min: f64,
+) -> Option<&'a str> {
+    known
+        .map(|known| (strsim::jaro_winkler(word, known), known))
+        .filter(|(likeness, _)| *likeness >= likeness_min)
         .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, name)| name)
+        .map(|(_, known)| known)
 }
 
 /// Every setting with default, range, status and meaning.

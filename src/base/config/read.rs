@@ -22,7 +22,7 @@ pub struct Sources<'a> {
 }
 
 /// Where one setting was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// On that line of the file.
     Line(usize),
