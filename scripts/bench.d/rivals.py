@@ -18,7 +18,8 @@ def kafka_home():
     return os.environ.get("KAFKA_HOME") or run([str(ROOT / "scripts/kafka"), "home"]).strip()
 
 
-def start_kafka(folder, port=KAFKA_PORT, *overrides):
+def prepare_kafka(folder, port, *overrides):
+    """Formats a folder for Apache Kafka; answers the words that start it there."""
     folder.mkdir(parents=True, exist_ok=True)
     home = kafka_home()
     settings = [
@@ -35,9 +36,12 @@ def start_kafka(folder, port=KAFKA_PORT, *overrides):
     cluster = run([f"{tool}/kafka-storage.sh", "random-uuid"]).strip()
     run([f"{tool}/kafka-storage.sh", "format", "-t", cluster, "-c", str(folder / "server.properties")],
         stderr=subprocess.STDOUT)
-    words = ["env", "KAFKA_HEAP_OPTS=-Xms1g -Xmx1g", "KAFKA_OPTS=-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20",
-             f"{tool}/kafka-run-class.sh", "kafka.Kafka", str(folder / "server.properties")]
-    return Broker("kafka", port, words, folder)
+    return ["env", "KAFKA_HEAP_OPTS=-Xms1g -Xmx1g", "KAFKA_OPTS=-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20",
+            f"{tool}/kafka-run-class.sh", "kafka.Kafka", str(folder / "server.properties")]
+
+
+def start_kafka(folder, port=KAFKA_PORT, *overrides):
+    return Broker("kafka", port, prepare_kafka(folder, port, *overrides), folder)
 
 
 WORKLOADS = [

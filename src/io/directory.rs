@@ -100,11 +100,6 @@ pub async fn sync(path: &Path) -> io::Result<()> {
     run_plain(DirectoryOperation::Sync(path.to_owned())).await
 }
 
-/// Flushes the whole file system that holds `path` (syncfs).
-pub async fn sync_filesystem(path: &Path) -> io::Result<()> {
-    run_plain(DirectoryOperation::SyncFilesystem(path.to_owned())).await
-}
-
 /// Room left where `path` lies.
 pub async fn space(path: &Path) -> io::Result<Space> {
     match run(DirectoryOperation::Space(path.to_owned())).await {
@@ -135,6 +130,18 @@ pub async fn read_file(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
 /// Replaces a small file atomically and durably: written beside it with the suffix `.tmp`, synced,
 /// renamed, directory synced.
 pub async fn write_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (file, temporary) = write_beside(path, bytes).await?;
+    file.sync_all().await?;
+    drop(file);
+    rename(&temporary, path).await?;
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync(parent).await,
+        _ => sync(Path::new(".")).await,
+    }
+}
+
+/// Writes the bytes that `path` is to hold into a file beside it; nothing is durable yet.
+pub(super) async fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
     let mut temporary = OsString::from(path);
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
@@ -151,11 +158,5 @@ pub async fn write_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (written, _) = file.write_at(0, buffer, Durability::Written).await;
         written?;
     }
-    file.sync_all().await?;
-    drop(file);
-    rename(&temporary, path).await?;
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync(parent).await,
-        _ => sync(Path::new(".")).await,
-    }
+    Ok((file, temporary))
 }

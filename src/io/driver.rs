@@ -86,6 +86,13 @@ pub enum Operation {
         /// Also what is not needed to read the data back (fsync).
         metadata: bool,
     },
+    /// Makes durable all that was written in the file system of an open regular file; fails once
+    /// for each write-back there that failed since the file was opened. Answered by
+    /// [`Completion::Done`].
+    SyncFilesystem {
+        /// An open regular file.
+        file: Handle,
+    },
     /// Reserves blocks for a range and keeps the size (fallocate with KEEP_SIZE). Answered by
     /// [`Completion::Done`]; ENOSPC (`StorageFull`) when there is no room.
     Preallocate {
@@ -174,8 +181,6 @@ pub enum DirectoryOperation {
     RemoveAll(PathBuf),
     /// Makes the names in a directory durable (fsync of the directory). [`Completion::Done`].
     Sync(PathBuf),
-    /// Flushes the file system that holds a path (syncfs). [`Completion::Done`].
-    SyncFilesystem(PathBuf),
     /// Room left. [`Completion::Room`].
     Space(PathBuf),
 }

@@ -142,6 +142,14 @@ impl File {
         .await
     }
 
+    /// Makes durable all that was written in this file's file system before the call. Fails also
+    /// when a write-back failed there since this descriptor was opened or last asked, whoever else
+    /// has been told.
+    pub async fn sync_filesystem(&self) -> io::Result<()> {
+        let file = self.open.handle();
+        self.run_plain(Operation::SyncFilesystem { file }).await
+    }
+
     /// Reserves blocks for `[position, position + len)` without changing the size (KEEP_SIZE).
     pub async fn preallocate(&self, position: u64, len: u64) -> io::Result<()> {
         let file = self.open.handle();

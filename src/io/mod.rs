@@ -12,6 +12,7 @@
 //! | [`driver`] | what stands behind the executor, as a trait |
 //! | [`uring`] | the driver over io_uring |
 //! | [`sync`], [`reply`], [`inbox`](fn@inbox) | signals here, answers and messages across |
+//! | [`flush_group`] | many small files made durable together |
 //! | [`startup`] | what the machine must allow before a broker starts |
 //!
 //! Absent on purpose: readiness, cancellation of reads in flight, wakers that leave their thread
@@ -21,6 +22,7 @@ pub mod buffer;
 pub mod directory;
 pub mod driver;
 pub mod file;
+pub mod flush_group;
 pub mod inbox;
 pub mod net;
 pub mod reply;
@@ -46,6 +48,7 @@ mod transfer;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Durability, File, OpenOptions};
+pub use flush_group::FlushGroup;
 pub use inbox::{Inbox, InboxSender, inbox};
 pub use net::{TcpListener, TcpStream};
 pub use reply::{ReplyReceiver, ReplySender, reply_slot};

@@ -11,7 +11,6 @@ use super::journal::reservation;
 use super::log_id_file::LogIdFile;
 use super::partition_log::Log;
 use crate::base::limits::BLOCK_BYTES;
-use crate::io;
 use crate::log::format::file_names::LOG_ID;
 
 /// What was reserved.
@@ -38,7 +37,9 @@ impl Log {
         if !segment.is_reserved(end) {
             let (segment_bytes, step_max) =
                 (self.config().segment_bytes, self.shard.reserve_step_max);
-            let reserved = segment.reserve(end, segment_bytes, step_max).await;
+            let reserved = segment
+                .reserve(end, segment_bytes, step_max, &self.shard.flushes)
+                .await;
             reserved.map_err(|error| full_or_failed(segment.failed("reserving", error)))?;
         }
         self.admit_to_ring_and_memory(checked.batch.len(), context)
@@ -110,7 +111,7 @@ impl Log {
             recovery_point: self.recovery_point.get(),
         };
         let path = self.folder.join(LOG_ID);
-        let written = io::directory::write_file_durably(&path, &file.encode()).await;
+        let written = self.shard.flushes.write_file(&path, &file.encode()).await;
         written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
         self.set_log_id(file.log_id);
         Ok(())

@@ -219,7 +219,12 @@ impl Log {
                 (log.config().segment_bytes, log.shard.reserve_step_max);
             // No room now is no failure: the append that needs it asks again and says so.
             let _ = segment
-                .reserve(segment.size.get(), segment_bytes, step_max)
+                .reserve(
+                    segment.size.get(),
+                    segment_bytes,
+                    step_max,
+                    &log.shard.flushes,
+                )
                 .await;
             log.is_reserving_ahead.set(false);
         });

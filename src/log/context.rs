@@ -19,7 +19,7 @@ use super::write_back::{WRITERS_MAX, WriteBack};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::base::random::Random;
-use crate::io::{self, AlignedBuffer, TaskClass};
+use crate::io::{self, AlignedBuffer, FlushGroup, TaskClass};
 use crate::metrics::ShardMetrics;
 
 /// Write buffers kept for the next writes, and the largest that is kept.
@@ -39,6 +39,8 @@ pub(crate) struct ShardContext {
     pub(crate) incarnation: Uuid,
     pub(crate) shard: ShardId,
     pub(crate) health: Rc<Health>,
+    /// Files of many logs are made durable together.
+    pub(crate) flushes: Rc<FlushGroup>,
     pub(crate) journal: Rc<Journal>,
     pub(crate) cache: CacheBudget,
     pub(crate) read_ahead: AheadBudget,
@@ -103,6 +105,7 @@ impl ShardContext {
             write_bytes_max: write_bytes.clamp(WRITE_BYTES_LEAST, WRITE_BYTES_MAX),
             incarnation: options.incarnation,
             shard: options.shard,
+            flushes: Rc::clone(&journal.options.flushes),
             cache: CacheBudget::new(cache_bytes, Rc::clone(&journal.room)),
             read_ahead: AheadBudget::new(ahead_bytes),
             metrics: Rc::clone(&journal.options.metrics),

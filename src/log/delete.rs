@@ -73,9 +73,8 @@ impl Log {
         io::directory::rename(&self.folder, &marked)
             .await
             .map_err(failed)?;
-        io::directory::sync(&self.shard.directory)
-            .await
-            .map_err(failed)?;
+        let flushes = &self.shard.flushes;
+        flushes.names(&self.shard.directory).await.map_err(failed)?;
         io::directory::remove_all(&marked).await.map_err(failed)
     }
 }

@@ -61,6 +61,11 @@ mod log_test;
 #[cfg(test)]
 mod small_memory_test;
 
+use std::path::Path;
+
+use crate::io::FlushGroup;
+use format::file_names::LOCK;
+
 pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
 pub use config::{BufferBytes, ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};
@@ -68,3 +73,11 @@ pub use partition_log::{Log, LogEvent};
 pub use recovery::{RecoveryOptions, RecoveryReport, recover, seal_directory};
 pub use retention::{DeletedSegment, RetentionCause};
 pub use shard_logs::{ClosedLog, ShardLogs, ShardLogsOptions};
+
+/// Before anything is written in the directory: see [`FlushGroup::open`]. Kafka's lock file is a
+/// regular file that every directory has.
+async fn open_flush_group(directory: &Path) -> Result<FlushGroup, LogError> {
+    let path = directory.join(LOCK);
+    let opened = FlushGroup::open(&path).await;
+    opened.map_err(|error| LogError::io(format!("opening {}", path.display()), error))
+}

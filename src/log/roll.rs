@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use super::checked_batch::CheckedBatch;
 use super::config::LogConfig;
-use super::error::LogError;
 use super::format::file_names::LEADER_EPOCH_CHECKPOINT;
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Done, Entry, Result};
@@ -18,6 +17,7 @@ use super::snapshots::Snapshot;
 use crate::base::ids::Offset;
 use crate::base::limits::BLOCK_BYTES;
 use crate::base::time::TimestampMs;
+use crate::io::flush_group::NewFile;
 use crate::io::{self, TaskClass};
 
 /// Between two tries to write a derived file for which the disk has no room.
@@ -163,9 +163,10 @@ impl Log {
             new.writer(true).await?;
         }
         let (segment_bytes, step_max) = (self.config().segment_bytes, self.shard.reserve_step_max);
-        let reserved = new.reserve(1, segment_bytes, step_max).await;
+        let flushes = &self.shard.flushes;
+        let reserved = new.reserve(1, segment_bytes, step_max, flushes).await;
         reserved.map_err(|error| new.failed("reserving", error))?;
-        let synced = io::directory::sync(&self.folder).await;
+        let synced = flushes.names(&self.folder).await;
         synced.map_err(|error| new.fail("syncing the directory of", &error))
     }
 
@@ -220,7 +221,7 @@ impl Log {
             segment.write_partial_block(&buffer).await?;
             self.shard.give_buffer(buffer);
         }
-        segment.cut_and_sync().await?;
+        segment.cut_and_sync(&self.shard.flushes).await?;
         Ok(block)
     }
 
@@ -253,20 +254,19 @@ impl Log {
     }
 
     async fn store_derived(&self, segment: &Segment, snapshot: &Snapshot) -> Result<()> {
-        let index = segment.index.borrow().clone();
-        if let Some(index) = index {
-            index.store(&self.folder, segment.base_offset).await?;
-        }
-        self.store_epochs().await?;
-        snapshot.store(&self.folder).await
+        self.put_in_place(self.derived_files(segment, snapshot))
+            .await
+    }
+
+    /// `leader-epoch-checkpoint` as it should be now.
+    pub(crate) fn epochs_file(&self) -> NewFile {
+        let path = self.folder.join(LEADER_EPOCH_CHECKPOINT);
+        (path, self.epochs.borrow().encode())
     }
 
     /// Writes `leader-epoch-checkpoint` durably.
     pub(crate) async fn store_epochs(&self) -> Result<()> {
-        let bytes = self.epochs.borrow().encode();
-        let path = self.folder.join(LEADER_EPOCH_CHECKPOINT);
-        let written = io::directory::write_file_durably(&path, &bytes).await;
-        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))
+        self.put_in_place(vec![vec![self.epochs_file()]]).await
     }
 
     fn advance_recovery_point(&self) {

@@ -81,7 +81,9 @@ impl ShardLogs {
     /// What the file system answers; [`LogError::Refused`] where the disk is too small.
     pub async fn open(options: ShardLogsOptions) -> Result<Rc<Self>, LogError> {
         let health = Rc::new(Health::default());
-        let journal = Journal::open(JournalOptions::new(&options, Rc::clone(&health))).await?;
+        let flushes = super::open_flush_group(&options.directory).await?;
+        let journal = JournalOptions::new(&options, Rc::clone(&health), flushes);
+        let journal = Journal::open(journal).await?;
         let found = FoundAtOpen {
             reserve_step_max: step_max_for(&options.directory).await,
             log_starts: super::recovery::read_log_starts(&options.directory).await?,
@@ -152,7 +154,7 @@ impl ShardLogs {
         if !has_metadata {
             let metadata = partition_metadata::encode(identity.topic_id);
             let path = folder.join(PARTITION_METADATA);
-            io::directory::write_file_durably(&path, &metadata).await?;
+            self.context.flushes.write_file(&path, &metadata).await?;
         }
         if !has_segment {
             let path = segment_path(folder, log_start, LogFileKind::Log);
@@ -161,10 +163,11 @@ impl ShardLogs {
                 create_new: true,
                 ..OpenOptions::default()
             };
-            File::open(&path, options).await?.sync_all().await?;
+            let file = File::open(&path, options).await?;
+            self.context.flushes.file(&file).await?;
         }
-        io::directory::sync(folder).await?;
-        io::directory::sync(&self.context.directory).await
+        self.context.flushes.names(folder).await?;
+        self.context.flushes.names(&self.context.directory).await
     }
 
     /// Opens a log whose folder exists.
@@ -350,4 +353,4 @@ impl ShardLogs {
 }
 
 /// Logs written back at the same time while a shard closes.
-const LOGS_CLOSED_AT_ONCE: usize = 16;
+const LOGS_CLOSED_AT_ONCE: usize = 256;

@@ -10,9 +10,10 @@ use super::format::producer_snapshot;
 use super::format::producer_state::ProducerStates;
 use super::journal::Result;
 use super::partition_log::Log;
-use super::segment::segment_path;
+use super::segment::{Segment, segment_path};
 use crate::base::ids::Offset;
 use crate::base::limits::MIB;
+use crate::io::flush_group::NewFile;
 use crate::io::{self, TaskClass};
 
 /// Bytes appended between two snapshots.
@@ -39,15 +40,35 @@ impl Snapshot {
         segment_path(folder, offset, LogFileKind::ProducerSnapshot)
     }
 
-    /// Writes the file durably.
-    pub(crate) async fn store(&self, folder: &Path) -> Result<()> {
-        let path = Self::path(folder, self.offset);
-        let written = io::directory::write_file_durably(&path, &self.bytes).await;
-        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))
+    /// The file, to be put in place in `folder`.
+    pub(crate) fn file(&self, folder: &Path) -> NewFile {
+        (Self::path(folder, self.offset), self.bytes.clone())
     }
 }
 
 impl Log {
+    /// The files derived from a segment, in stages: indexes and epochs first, for recovery trusts
+    /// them below the snapshot's offset.
+    pub(crate) fn derived_files(
+        &self,
+        segment: &Segment,
+        snapshot: &Snapshot,
+    ) -> Vec<Vec<NewFile>> {
+        let mut first = match &*segment.index.borrow() {
+            Some(index) => index.files(&self.folder, segment.base_offset),
+            None => Vec::new(),
+        };
+        first.push(self.epochs_file());
+        vec![first, vec![snapshot.file(&self.folder)]]
+    }
+
+    /// Writes derived files durably, stage by stage.
+    pub(crate) async fn put_in_place(&self, files: Vec<Vec<NewFile>>) -> Result<()> {
+        let written = self.shard.flushes.write_files(files).await;
+        let failed = |error| LogError::io(format!("writing in {}", self.folder.display()), error);
+        written.map_err(failed)
+    }
+
     /// Takes a snapshot in the background once enough was appended since the last.
     pub(crate) fn snapshot_if_due(self: &Rc<Self>) {
         if self.bytes_since_snapshot.get() < SNAPSHOT_BYTES
@@ -57,24 +78,10 @@ impl Log {
         }
         self.bytes_since_snapshot.set(0);
         let snapshot = Snapshot::of(self.log_end_offset(), &self.producers.borrow());
-        let segment = self.active_segment();
-        let index = segment.index.borrow().clone();
+        let files = self.derived_files(&self.active_segment(), &snapshot);
         let log = Rc::clone(self);
         io::spawn(TaskClass::Background, async move {
-            // Indexes first: recovery trusts them below the snapshot's offset.
-            let outcome = match index {
-                Some(index) => index.store(&log.folder, segment.base_offset).await,
-                None => Ok(()),
-            };
-            let outcome = match outcome {
-                Ok(()) => log.store_epochs().await,
-                Err(error) => Err(error),
-            };
-            let outcome = match outcome {
-                Ok(()) => snapshot.store(&log.folder).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = outcome {
+            if let Err(error) = log.put_in_place(files).await {
                 tracing::warn!(%error, "no producer snapshot this time");
             }
             log.is_snapshot_under_way.set(false);

@@ -158,7 +158,7 @@ impl Log {
         self.remove_segments_past(cut.segment.base_offset.0).await?;
         self.forget_past(end);
         cut.segment.size.set(cut.position);
-        cut.segment.cut_and_sync().await?;
+        cut.segment.cut_and_sync(&self.shard.flushes).await?;
         self.reopen_at(cut).await?;
         self.recovery_point.set(self.recovery_point.get().min(end));
         match self.store_epochs().await {

@@ -49,7 +49,7 @@ fn seeded_recycled_segment() {
 
 #[test]
 fn seeded_file_reused_before_directory_sync() {
-    must_be_caught(SeededBug::FileReusedBeforeDirectorySync, 42);
+    must_be_caught(SeededBug::FileReusedBeforeDirectorySync, 441);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn seeded_damage_cut_as_tear() {
 
 #[test]
 fn seeded_late_write_after_recovery() {
-    must_be_caught(SeededBug::LateWriteAfterRecovery, 42);
+    must_be_caught(SeededBug::LateWriteAfterRecovery, 372);
 }
 
 /// `CORELINE_SIM_BUG=4 CORELINE_SIM_SEED=2 cargo test … search_for_a_seed -- --ignored --nocapture`

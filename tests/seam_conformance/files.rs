@@ -178,7 +178,8 @@ fn directories_do_what_they_are_asked() {
         let gone = directory::metadata(&root.join("b/file")).await;
         assert_eq!(gone.unwrap_err().kind(), std::io::ErrorKind::NotFound);
         directory::sync(&root.join("a")).await.unwrap();
-        directory::sync_filesystem(root).await.unwrap();
+        let file = File::open(&root.join("a/file"), OpenOptions::default()).await;
+        file.unwrap().sync_filesystem().await.unwrap();
         directory::remove_file(&root.join("a/file")).await.unwrap();
         assert!(directory::remove_file(&root.join("a/file")).await.is_err());
         directory::remove_all(&root.join("b")).await.unwrap();

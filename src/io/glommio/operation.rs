@@ -137,6 +137,10 @@ async fn run(core: &Rc<Core>, operation: Operation) -> Completion {
             let cut = move |file: OwnedFd| system::truncate(file.as_fd(), len);
             Completion::Done(file_of(core, file).on_pool(cut).await)
         }
+        Operation::SyncFilesystem { file } => {
+            let flush = move |file: OwnedFd| system::sync_filesystem(file.as_fd());
+            Completion::Done(file_of(core, file).on_pool(flush).await)
+        }
         Operation::Length { file } => {
             Completion::Length(file_of(core, file).with_descriptor(system::length))
         }

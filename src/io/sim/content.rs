@@ -159,16 +159,19 @@ impl FileContent {
     }
 
     /// A flush has failed: what it should have written counts as clean from now on, each part of
-    /// it either on storage or lost for good (Linux marks the pages clean).
-    pub fn fail_flush(&mut self, sequence: u64, random: &mut Random) {
+    /// it either on storage or lost for good (Linux marks the pages clean). False when there was
+    /// nothing to write.
+    pub fn fail_flush(&mut self, sequence: u64, random: &mut Random) -> bool {
         let later = self
             .pending
             .iter()
             .position(|pending| pending.sequence > sequence)
             .unwrap_or(self.pending.len());
         let rest = self.pending.split_off(later);
+        let has_lost = !self.pending.is_empty();
         self.land_some(random);
         self.pending = rest;
+        has_lost
     }
 
     fn settle(&mut self) {

@@ -40,10 +40,7 @@ impl State {
         for (_, in_flight) in std::mem::take(&mut self.in_flight) {
             match in_flight.operation {
                 Operation::Directory(operation) => {
-                    let flushes = matches!(
-                        operation,
-                        DirectoryOperation::Sync(_) | DirectoryOperation::SyncFilesystem(_)
-                    );
+                    let flushes = matches!(operation, DirectoryOperation::Sync(_));
                     if !flushes && random.chance(1, 2) {
                         self.perform_names(operation, in_flight.begun, None);
                     }

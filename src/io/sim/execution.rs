@@ -27,6 +27,7 @@ pub(super) fn descriptor_of(operation: &Operation) -> Option<DescriptorId> {
         Operation::Read { file, .. }
         | Operation::Write { file, .. }
         | Operation::Sync { file, .. }
+        | Operation::SyncFilesystem { file }
         | Operation::Preallocate { file, .. }
         | Operation::Truncate { file, .. }
         | Operation::Length { file }
@@ -41,12 +42,12 @@ fn kind_of(operation: &Operation) -> OperationKind {
         Operation::Read { .. } => OperationKind::Read,
         Operation::Write { .. } => OperationKind::Write,
         Operation::Sync { .. } => OperationKind::Flush,
+        Operation::SyncFilesystem { .. } => OperationKind::SyncFilesystem,
         Operation::Preallocate { .. } => OperationKind::Preallocate,
         Operation::Truncate { .. } => OperationKind::Truncate,
         Operation::TryLock { .. } => OperationKind::Lock,
         Operation::Directory(operation) => match operation {
             DirectoryOperation::Sync(_) => OperationKind::SyncDirectory,
-            DirectoryOperation::SyncFilesystem(_) => OperationKind::SyncFilesystem,
             DirectoryOperation::List(_)
             | DirectoryOperation::Metadata(_)
             | DirectoryOperation::Space(_) => OperationKind::Look,
@@ -88,7 +89,6 @@ impl State {
                 | DirectoryOperation::RemoveFile(path)
                 | DirectoryOperation::RemoveAll(path)
                 | DirectoryOperation::Sync(path)
-                | DirectoryOperation::SyncFilesystem(path)
                 | DirectoryOperation::Space(path),
             ) => text(path).into(),
             _ => "".into(),
@@ -102,9 +102,8 @@ impl State {
                 ..
             } => (60, 300),
             Operation::Sync { .. } => (60, 900),
-            Operation::Directory(
-                DirectoryOperation::Sync(_) | DirectoryOperation::SyncFilesystem(_),
-            ) => (100, 2_000),
+            Operation::SyncFilesystem { .. }
+            | Operation::Directory(DirectoryOperation::Sync(_)) => (100, 2_000),
             _ => (10, 120),
         };
         let mut micros = least + self.random.below(spread);
@@ -276,14 +275,10 @@ impl State {
                 Completion::Read(answer, buffer)
             }
             Operation::Sync { file, .. } => {
-                let descriptor = DescriptorId(file.0);
-                Completion::Done(match failure {
-                    Some(code) => {
-                        tree.fail_flush(descriptor, begun, &mut self.random);
-                        Err(error(code))
-                    }
-                    None => tree.flush(descriptor, begun),
-                })
+                Completion::Done(self.flush(DescriptorId(file.0), begun, failure))
+            }
+            Operation::SyncFilesystem { file } => {
+                Completion::Done(self.flush_all(DescriptorId(file.0), begun, failure))
             }
             Operation::Length { file } => Completion::Length(tree.len(DescriptorId(file.0))),
             Operation::Directory(operation) => self.perform_names(operation, begun, failure),
@@ -308,6 +303,33 @@ impl State {
                 _ => Err(error(libc::EOPNOTSUPP)),
             }),
         })
+    }
+
+    fn flush(
+        &mut self,
+        descriptor: DescriptorId,
+        begun: u64,
+        failure: Option<i32>,
+    ) -> io::Result<()> {
+        let Some(code) = failure else {
+            return self.tree.flush(descriptor, begun);
+        };
+        self.tree.fail_flush(descriptor, begun, &mut self.random);
+        Err(error(code))
+    }
+
+    fn flush_all(
+        &mut self,
+        descriptor: DescriptorId,
+        begun: u64,
+        failure: Option<i32>,
+    ) -> io::Result<()> {
+        let Some(code) = failure else {
+            return self.tree.flush_all(descriptor, begun);
+        };
+        self.tree
+            .fail_flush_all(descriptor, begun, &mut self.random);
+        Err(error(code))
     }
 
     fn perform_write(
@@ -384,10 +406,6 @@ impl State {
                 Names::List(_) => Completion::Listed(Err(error(code))),
                 Names::Metadata(_) => Completion::Described(Err(error(code))),
                 Names::Space(_) => Completion::Room(Err(error(code))),
-                Names::SyncFilesystem(_) => {
-                    tree.fail_flush_all(begun, &mut self.random);
-                    Completion::Done(Err(error(code)))
-                }
                 _ => Completion::Done(Err(error(code))),
             };
         }
@@ -421,10 +439,6 @@ impl State {
             Names::RemoveFile(path) => tree.remove_file(text(&path)),
             Names::RemoveAll(path) => tree.remove_all(text(&path)),
             Names::Sync(path) => tree.flush_directory(text(&path), begun),
-            Names::SyncFilesystem(_) => {
-                tree.flush_all(begun);
-                Ok(())
-            }
         })
     }
 }

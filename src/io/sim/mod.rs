@@ -15,6 +15,7 @@ mod crash;
 mod disk;
 mod driver;
 mod execution;
+mod failures;
 mod faults;
 mod names;
 mod ranges;

@@ -10,6 +10,7 @@ use crate::base::random::Random;
 use crate::io::file::OpenOptions;
 
 use super::content::{Change, FileContent, blocks_of};
+use super::failures::Failures;
 use super::names::{InodeId, Names, Place, ROOT};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -33,6 +34,7 @@ struct Inode {
     body: Body,
     links: u32,
     opened: u32,
+    failures: Failures,
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +43,9 @@ struct Descriptor {
     path: Rc<str>,
     write: bool,
     direct: bool,
+    /// Failed write-backs of its file, and of the file system, that it has been told of.
+    told: u64,
+    told_of_all: u64,
     /// Operations under way, which keep the descriptor and its lock alive after the close.
     in_flight: u32,
     closed: bool,
@@ -55,6 +60,7 @@ pub struct Tree {
     /// Exclusive locks: which descriptor holds the inode's.
     locks: BTreeMap<InodeId, DescriptorId>,
     next_id: u64,
+    failures: Failures,
     /// Numbers changes in the order in which they took effect.
     pub sequence: u64,
     pub total_bytes: u64,
@@ -68,6 +74,7 @@ impl Tree {
             body: Body::Directory,
             links: 1,
             opened: 0,
+            failures: Failures::default(),
         };
         Self {
             names: Names::default(),
@@ -75,6 +82,7 @@ impl Tree {
             descriptors: BTreeMap::new(),
             locks: BTreeMap::new(),
             next_id: 1,
+            failures: Failures::default(),
             sequence: 0,
             total_bytes,
             foreign_bytes: 0,
@@ -160,16 +168,13 @@ impl Tree {
     pub(super) fn create(&mut self, place: Place, body: Body) -> io::Result<InodeId> {
         self.reserve(1)?;
         let inode = InodeId(self.fresh());
-        let links = 1;
-        let opened = 0;
-        self.inodes.insert(
-            inode,
-            Inode {
-                body,
-                links,
-                opened,
-            },
-        );
+        let made = Inode {
+            body,
+            links: 1,
+            opened: 0,
+            failures: Failures::default(),
+        };
+        self.inodes.insert(inode, made);
         let sequence = self.next_sequence();
         self.names.link(sequence, place, inode);
         Ok(inode)
@@ -194,8 +199,10 @@ impl Tree {
             self.content(inode)?
                 .change(sequence, Change::Truncate(0), false);
         }
+        let mut told = 0;
         if let Some(inode) = self.inodes.get_mut(&inode) {
             inode.opened += 1;
+            told = inode.failures.known_at_open();
         }
         let descriptor = DescriptorId(self.fresh() as u32);
         let opened = Descriptor {
@@ -203,6 +210,8 @@ impl Tree {
             path: path.into(),
             write: options.write,
             direct: options.direct,
+            told,
+            told_of_all: self.failures.known_at_open(),
             in_flight: 0,
             closed: false,
         };
@@ -340,16 +349,33 @@ impl Tree {
         } else {
             self.content(inode)?.flush(sequence);
         }
-        Ok(())
+        self.tell(descriptor)
+    }
+
+    /// Fails when the descriptor's file lost something of which it has not been told.
+    fn tell(&mut self, descriptor: DescriptorId) -> io::Result<()> {
+        let Some(found) = self.descriptors.get_mut(&descriptor) else {
+            return Err(error(libc::EBADF));
+        };
+        match self.inodes.get_mut(&found.inode) {
+            Some(inode) => inode.failures.tell(&mut found.told),
+            None => Ok(()),
+        }
     }
 
     /// The flush fails and forgets what it should have written.
     pub fn fail_flush(&mut self, descriptor: DescriptorId, sequence: u64, random: &mut Random) {
-        if let Ok(inode) = self.inode_of(descriptor)
-            && let Ok(content) = self.content(inode)
+        let Ok(inode) = self.inode_of(descriptor) else {
+            return;
+        };
+        if let Some(inode) = self.inodes.get_mut(&inode)
+            && let Body::File(content) = &mut inode.body
+            && content.fail_flush(sequence, random)
         {
-            content.fail_flush(sequence, random);
+            inode.failures.add();
+            self.failures.add();
         }
+        let _ = self.tell(descriptor);
     }
 
     pub fn preallocate(
@@ -385,21 +411,34 @@ impl Tree {
         Ok(self.content(inode)?.visible.size)
     }
 
-    pub fn flush_all(&mut self, sequence: u64) {
+    /// syncfs of what had taken effect at `sequence`: all files and names, and a failure for each
+    /// write-back that failed since the descriptor was opened or last told.
+    pub fn flush_all(&mut self, descriptor: DescriptorId, sequence: u64) -> io::Result<()> {
         self.names.flush(sequence, None);
         for inode in self.inodes.values_mut() {
             if let Body::File(content) = &mut inode.body {
                 content.flush(sequence);
             }
         }
+        match self.descriptors.get_mut(&descriptor) {
+            Some(found) => self.failures.tell(&mut found.told_of_all),
+            None => Err(error(libc::EBADF)),
+        }
     }
 
-    /// A failed syncfs: as a failed flush of every file.
-    pub fn fail_flush_all(&mut self, sequence: u64, random: &mut Random) {
+    /// A failed syncfs: as a failed flush of every file, of which each file's own descriptors are
+    /// told too.
+    pub fn fail_flush_all(&mut self, descriptor: DescriptorId, sequence: u64, random: &mut Random) {
         for inode in self.inodes.values_mut() {
-            if let Body::File(content) = &mut inode.body {
-                content.fail_flush(sequence, random);
+            if let Body::File(content) = &mut inode.body
+                && content.fail_flush(sequence, random)
+            {
+                inode.failures.add();
+                self.failures.add();
             }
+        }
+        if let Some(found) = self.descriptors.get_mut(&descriptor) {
+            let _ = self.failures.tell(&mut found.told_of_all);
         }
     }
 
@@ -435,12 +474,14 @@ impl Tree {
         }
         self.descriptors.clear();
         self.locks.clear();
+        self.failures = Failures::default();
         self.names.power_cut(random);
         let linked = self.names.linked();
         self.inodes.retain(|inode, _| linked.contains(inode));
         for (id, inode) in &mut self.inodes {
             inode.links = 1;
             inode.opened = 0;
+            inode.failures = Failures::default();
             if let Body::File(content) = &mut inode.body {
                 let changes = by_inode.remove(id).unwrap_or_default();
                 content.power_cut(&changes, random);

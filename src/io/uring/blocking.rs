@@ -15,6 +15,7 @@ use crate::io::system;
 pub(super) enum Blocking {
     Open(PathBuf, OpenOptions),
     Truncate(RawFd, u64),
+    SyncFilesystem(RawFd),
     Directory(DirectoryOperation),
     Work(Work),
 }
@@ -30,6 +31,9 @@ pub(super) fn prepare(operation: Operation, handles: &HandleTable) -> Prepared {
         Operation::Open { path, options } => Prepared::Pool(Blocking::Open(path, options)),
         Operation::Truncate { file, len } => {
             Prepared::Pool(Blocking::Truncate(handles.raw(file), len))
+        }
+        Operation::SyncFilesystem { file } => {
+            Prepared::Pool(Blocking::SyncFilesystem(handles.raw(file)))
         }
         Operation::Directory(operation) => Prepared::Pool(Blocking::Directory(operation)),
         Operation::Work(work) => Prepared::Pool(Blocking::Work(work)),
@@ -51,6 +55,11 @@ impl Blocking {
                 // SAFETY: the executor keeps the handle open until this operation has completed.
                 let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
                 Completion::Done(system::truncate(file, len))
+            }
+            Self::SyncFilesystem(descriptor) => {
+                // SAFETY: the executor keeps the handle open until this operation has completed.
+                let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+                Completion::Done(system::sync_filesystem(file))
             }
             Self::Work(work) => Completion::Worked(run_catching(work)),
             Self::Directory(operation) => system::run_directory(operation),

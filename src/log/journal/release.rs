@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::queue::Signal;
 use super::writer::Journal;
 use super::{Claim, Result};
+use crate::io::flush_group::Flushed;
 use crate::io::{self, TaskClass};
 use crate::log::error::LogError;
 use crate::log::limited::for_each_limited;
@@ -144,14 +145,18 @@ impl Journal {
                 .iter()
                 .map(|claim| claim.log.flush_snapshot(claim))
                 .collect();
-            if !is_forgotten {
-                let synced = io::directory::sync_filesystem(&self.options.directory).await;
-                synced.map_err(|error| LogError::io("flushing the file system", error))?;
+            let flushed_together = if is_forgotten {
+                Flushed::Everything
+            } else {
+                let flushed = self.options.flushes.everything().await;
+                flushed.map_err(|error| LogError::io("flushing the file system", error))?
+            };
+            if flushed_together == Flushed::Everything {
+                for (claim, snapshot) in dirty.iter().zip(flushed) {
+                    claim.log.flushed_by_other(&snapshot);
+                }
+                return Ok(());
             }
-            for (claim, snapshot) in dirty.iter().zip(flushed) {
-                claim.log.flushed_by_other(&snapshot);
-            }
-            return Ok(());
         }
         for_each_limited(dirty, OPERATIONS_IN_FLIGHT, |claim| async move {
             claim.log.flush_claim(&claim).await

@@ -16,7 +16,7 @@ use super::state::{
 use super::{Claim, Result};
 use crate::base::limits::{BLOCK_BYTES, DIRECT_WRITES_MAX, KIB, MIB};
 use crate::base::time::MonotonicNs;
-use crate::io::{self, AlignedBuffer, Durability, TaskClass};
+use crate::io::{self, AlignedBuffer, Durability, FlushGroup, TaskClass};
 use crate::log::health::Health;
 use crate::log::journal::cycle::CycleHeader;
 use crate::log::partition_log::Log;
@@ -39,12 +39,17 @@ pub(crate) struct JournalOptions {
     pub(super) identity: ChainIdentity,
     pub(crate) sizes: RingSizes,
     pub(crate) health: Rc<Health>,
+    pub(crate) flushes: Rc<FlushGroup>,
     pub(crate) metrics: Rc<ShardMetrics>,
 }
 
 impl JournalOptions {
     /// A journal of `shard` in `directory`.
-    pub(crate) fn new(options: &crate::log::ShardLogsOptions, health: Rc<Health>) -> Self {
+    pub(crate) fn new(
+        options: &crate::log::ShardLogsOptions,
+        health: Rc<Health>,
+        flushes: FlushGroup,
+    ) -> Self {
         let (incarnation, shard) = (options.incarnation, options.shard);
         Self {
             directory: options.directory.clone(),
@@ -52,6 +57,7 @@ impl JournalOptions {
             sizes: RingSizes::for_ring(options.journal_bytes)
                 .within_buffers(options.write_buffer_bytes()),
             health,
+            flushes: Rc::new(flushes),
             metrics: Rc::default(),
         }
     }

@@ -11,7 +11,7 @@ use super::replay::{LogPlan, Place, PlannedRange};
 use super::ring_reader::open_locked;
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, CYCLE_BYTES_MAX};
-use crate::io::{self, AlignedBuffer, Durability, File};
+use crate::io::{self, AlignedBuffer, Durability, File, FlushGroup};
 use crate::log::error::LogError;
 use crate::log::format::file_names::{
     LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName, NEXT_SEGMENT,
@@ -41,6 +41,8 @@ pub(crate) struct LogRecovery<'a> {
     pub(crate) plan: &'a mut LogPlan,
     /// The ring files that the plan's records lie in.
     pub(crate) ring: &'a [File],
+    /// Files of many logs are made durable together.
+    pub(crate) flushes: &'a FlushGroup,
 }
 
 /// Bytes to be written at one place.
@@ -241,11 +243,12 @@ impl LogRecovery<'_> {
                     .await
                     .map_err(|error| failed(&path, error))?;
             }
-            file.sync_all()
+            self.flushes
+                .file(&file)
                 .await
                 .map_err(|error| failed(&path, error))?;
         }
-        let synced = io::directory::sync(self.folder).await;
+        let synced = self.flushes.names(self.folder).await;
         synced.map_err(|error| failed(self.folder, error))
     }
 

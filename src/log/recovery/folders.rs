@@ -10,7 +10,7 @@ use super::rebuild::rebuild;
 use super::replay::{LogPlan, Place};
 use super::ring_reader::RingContents;
 use crate::base::ids::{Offset, PartitionIndex, Uuid};
-use crate::io;
+use crate::io::{self, FlushGroup};
 use crate::log::damage::{describe, mark_after, mark_damage, whole_prefix};
 use crate::log::error::LogError;
 use crate::log::format::damage_mark::DamageMark;
@@ -120,20 +120,25 @@ pub(super) struct Job {
     pub(super) ring: usize,
 }
 
+/// What all recoveries of a directory's logs share.
+pub(super) struct Shared {
+    pub(super) rings: Vec<RingContents>,
+    pub(super) checkpoints: Rc<RefCell<Checkpoints>>,
+    pub(super) notices: RefCell<Vec<String>>,
+    pub(super) flushes: FlushGroup,
+}
+
 /// Brings one log to rest.
-pub(super) async fn recover_job(
-    mut job: Job,
-    rings: &[RingContents],
-    checkpoints: &RefCell<Checkpoints>,
-    notices: &RefCell<Vec<String>>,
-) -> Result<(), LogError> {
+pub(super) async fn recover_job(mut job: Job, shared: &Shared) -> Result<(), LogError> {
+    let Shared { notices, .. } = shared;
     let folder = &job.folder;
     if job.plan.is_deleted {
         let removed = io::directory::remove_all(&folder.path).await;
         return removed
             .map_err(|error| LogError::io(format!("deleting {}", folder.path.display()), error));
     }
-    let ring = rings
+    let ring = shared
+        .rings
         .get(job.ring)
         .map(|ring| ring.files.as_slice())
         .unwrap_or_default();
@@ -141,6 +146,7 @@ pub(super) async fn recover_job(
         folder: &folder.path,
         plan: &mut job.plan,
         ring,
+        flushes: &shared.flushes,
     };
     let applied = recovery.run().await?;
     notices.borrow_mut().extend(applied.notices);
@@ -149,7 +155,7 @@ pub(super) async fn recover_job(
         .damage
         .as_ref()
         .map_or(applied.end, |(place, _)| *place);
-    let log_end = match rebuild(&folder.path, recovery_point, served).await {
+    let log_end = match rebuild(&folder.path, recovery_point, served, &shared.flushes).await {
         Ok(log_end) => log_end.max(log_start),
         Err(LogError::Damaged(what)) => {
             let prefix = whole_prefix(&folder.path, Some(served)).await?;
@@ -164,7 +170,7 @@ pub(super) async fn recover_job(
         mark_damage(&folder.path, &mark).await?;
         notices.borrow_mut().push(describe(&folder.path, &mark));
     }
-    let mut checkpoints = checkpoints.borrow_mut();
+    let mut checkpoints = shared.checkpoints.borrow_mut();
     checkpoints.set_recovery_point(folder, log_end);
     checkpoints.set_log_start(folder, log_start);
     Ok(())

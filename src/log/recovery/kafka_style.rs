@@ -9,7 +9,7 @@ use super::apply::remove_segment;
 use super::rebuild::rebuild;
 use super::ring_reader::open_locked;
 use crate::base::ids::Offset;
-use crate::io;
+use crate::io::FlushGroup;
 use crate::log::error::LogError;
 use crate::log::format::file_names::LogFileKind;
 use crate::log::open::list_folder;
@@ -26,6 +26,7 @@ pub(super) struct Recovered {
 pub(super) async fn recover_folder(
     folder: &Rc<Path>,
     recovery_point: Offset,
+    flushes: &FlushGroup,
 ) -> Result<Recovered, LogError> {
     let listing = list_folder(folder).await?;
     let first = listing.segments.range(..=recovery_point.0).next_back();
@@ -61,10 +62,10 @@ pub(super) async fn recover_folder(
                 end = (*base, at);
             }
         }
-        file.sync_all().await.map_err(failed)?;
+        flushes.file(&file).await.map_err(failed)?;
     }
-    let synced = io::directory::sync(folder).await;
+    let synced = flushes.names(folder).await;
     synced.map_err(|error| LogError::io(format!("syncing {}", folder.display()), error))?;
-    let log_end = rebuild(folder, recovery_point, end).await?;
+    let log_end = rebuild(folder, recovery_point, end, flushes).await?;
     Ok(Recovered { log_end, notice })
 }

@@ -46,6 +46,7 @@ use super::format::file_names::CLEAN_SHUTDOWN;
 use super::journal::JOURNAL_FOLDER;
 use super::journal::sizes::ring_bytes;
 use super::limited::for_each_limited;
+use super::open_flush_group;
 use crate::base::ids::{ShardId, Uuid};
 use crate::io;
 use chain::assemble;
@@ -54,8 +55,9 @@ use folders::{Folder, list_folders};
 use replay::{LogPlan, Replay, replay};
 use ring_reader::{RingContents, read_ring};
 
-/// Logs recovered at the same time.
-const LOGS_AT_ONCE: usize = 16;
+/// Logs recovered at the same time: enough that one flush serves many, few enough that their
+/// windows of [`super::scan`] stay within 16 MiB.
+const LOGS_AT_ONCE: usize = 64;
 /// Between two tries while the disk is full.
 const ROOM_DELAY: Duration = Duration::from_secs(2);
 
@@ -182,8 +184,10 @@ async fn recover_at_rest(
     let is_retired = lost::is_retired(directory).await?;
     let notices = Rc::new(RefCell::new(Vec::new()));
     let (shared, known) = (Rc::clone(&notices), Rc::clone(checkpoints));
+    let flushes = Rc::new(open_flush_group(directory).await?);
     for_each_limited(folders.to_vec(), LOGS_AT_ONCE, move |folder| {
         let (notices, checkpoints) = (Rc::clone(&shared), Rc::clone(&known));
+        let flushes = Rc::clone(&flushes);
         async move {
             let recovery_point = checkpoints.borrow().recovery_point(&folder);
             if !is_retired && folder.has_id() {
@@ -191,7 +195,7 @@ async fn recover_at_rest(
                 notices.borrow_mut().push(notice);
                 return Ok(());
             }
-            match kafka_style::recover_folder(&folder.path, recovery_point).await {
+            match kafka_style::recover_folder(&folder.path, recovery_point, &flushes).await {
                 Ok(recovered) => {
                     checkpoints
                         .borrow_mut()
@@ -255,16 +259,19 @@ async fn recover_journalled(
         }
     }
     report.logs_recovered = jobs.len();
-    let rings: Rc<Vec<RingContents>> = Rc::new(rings);
-    let notices = Rc::new(RefCell::new(Vec::new()));
-    let (shared, known) = (Rc::clone(&notices), Rc::clone(checkpoints));
+    let shared = Rc::new(folders::Shared {
+        rings,
+        checkpoints: Rc::clone(checkpoints),
+        notices: RefCell::default(),
+        flushes: open_flush_group(directory).await?,
+    });
+    let known = Rc::clone(&shared);
     for_each_limited(jobs, LOGS_AT_ONCE, move |job| {
-        let (notices, checkpoints) = (Rc::clone(&shared), Rc::clone(&known));
-        let rings = Rc::clone(&rings);
-        async move { folders::recover_job(job, &rings, &checkpoints, &notices).await }
+        let shared = Rc::clone(&known);
+        async move { folders::recover_job(job, &shared).await }
     })
     .await?;
-    report.notices.append(&mut notices.borrow_mut());
+    report.notices.append(&mut shared.notices.borrow_mut());
     let synced = io::directory::sync(directory).await;
     synced.map_err(|error| LogError::io(format!("syncing {}", directory.display()), error))
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::replay::Place;
 use crate::base::ids::Offset;
 use crate::base::limits::KIB;
-use crate::io;
+use crate::io::{self, FlushGroup};
 use crate::log::error::LogError;
 use crate::log::format::epoch_cache::EpochCache;
 use crate::log::format::file_names::{LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName};
@@ -25,6 +25,7 @@ pub(super) async fn rebuild(
     folder: &Rc<Path>,
     from: Offset,
     end: Place,
+    flushes: &FlushGroup,
 ) -> Result<Offset, LogError> {
     let health = Rc::new(Health::default());
     let listing = list_folder(folder).await?;
@@ -51,17 +52,18 @@ pub(super) async fn rebuild(
         if *base < end.0 {
             derived.index.seal();
         }
-        derived.index.store(folder, segment.base_offset).await?;
         for (leader_epoch, offset) in derived.epochs {
             epochs.assign(leader_epoch, offset);
         }
-        Snapshot::of(log_end, &derived.producers)
-            .store(folder)
-            .await?;
+        let first = derived.index.files(folder, segment.base_offset);
+        let snapshot = Snapshot::of(log_end, &derived.producers).file(folder);
+        let written = flushes.write_files(vec![first, vec![snapshot]]).await;
+        let failed = |error| LogError::io(format!("writing in {}", folder.display()), error);
+        written.map_err(failed)?;
     }
     epochs.truncate_from_end(log_end);
     let path = folder.join(LEADER_EPOCH_CHECKPOINT);
-    let written = io::directory::write_file_durably(&path, &epochs.encode()).await;
+    let written = flushes.write_file(&path, &epochs.encode()).await;
     written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
     Ok(log_end)
 }

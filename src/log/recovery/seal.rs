@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::checkpoints::Checkpoints;
-use super::folders::list_folders;
+use super::folders::{Folder, list_folders};
 use super::lost;
 use crate::base::ids::{BrokerEpoch, ShardId};
 use crate::io;
@@ -15,8 +15,12 @@ use crate::log::format::file_names::{CLEAN_SHUTDOWN, CLOSED_SEGMENTS, LOG_ID};
 use crate::log::journal::{
     JOURNAL_FOLDER, RING_FILE_NAME, RING_FILE_PREFIX, ring_path, shard_folder,
 };
+use crate::log::limited::for_each_limited;
 use crate::log::open::read_small;
 use crate::log::shard_logs::ClosedLog;
+
+/// Log ids removed at the same time.
+const REMOVALS_AT_ONCE: usize = 16;
 
 /// Ends a clean shutdown once every shard has closed: checkpoint files, then the journal folder,
 /// only then the log ids, and `.kafka_cleanshutdown` last.
@@ -34,16 +38,15 @@ pub async fn seal_directory(
     checkpoints.write(directory).await?;
     write_closed(directory, &segments_of(closed, broker_epoch)).await?;
     retire_journal(directory).await?;
-    for folder in list_folders(directory).await? {
-        let removed = io::directory::remove_file(&folder.path.join(LOG_ID)).await;
-        match removed {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed(error));
-            }
-            // An id that comes back after a power cut names an incarnation that is over.
-            _ => {}
-        }
-    }
+    let folders = list_folders(directory).await?;
+    let with_id = folders.into_iter().filter(Folder::has_id).collect();
+    for_each_limited(with_id, REMOVALS_AT_ONCE, |folder| async move {
+        // An id that comes back after a power cut names an incarnation that is over.
+        let path = folder.path.join(LOG_ID);
+        let removed = io::directory::remove_file(&path).await;
+        removed.map_err(|error| LogError::io(format!("removing {}", path.display()), error))
+    })
+    .await?;
     let bytes = clean_shutdown::encode(broker_epoch);
     let path = directory.join(CLEAN_SHUTDOWN);
     io::directory::write_file_durably(&path, &bytes)

@@ -7,11 +7,10 @@ use super::segment_path;
 use crate::base::ids::Offset;
 use crate::base::time::TimestampMs;
 use crate::io;
-use crate::log::error::LogError;
+use crate::io::flush_group::NewFile;
 use crate::log::format::file_names::LogFileKind;
 use crate::log::format::offset_index::OffsetIndex;
 use crate::log::format::time_index::TimeIndex;
-use crate::log::journal::Result;
 use crate::wire::record_batch::BatchHeader;
 
 /// Largest index file that is read (`segment.index.bytes` is an i32).
@@ -118,15 +117,11 @@ impl SegmentIndex {
         })
     }
 
-    /// Writes both files durably, replacing what is there.
-    pub(crate) async fn store(&self, folder: &Path, base_offset: Offset) -> Result<()> {
-        for (path, bytes) in [
+    /// Both files, to be put in place in `folder`.
+    pub(crate) fn files(&self, folder: &Path, base_offset: Offset) -> Vec<NewFile> {
+        vec![
             (index_path(folder, base_offset), self.offsets.encode()),
             (timeindex_path(folder, base_offset), self.times.encode()),
-        ] {
-            let written = io::directory::write_file_durably(&path, &bytes).await;
-            written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
-        }
-        Ok(())
+        ]
     }
 }

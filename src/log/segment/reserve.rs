@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Segment;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
-use crate::io;
+use crate::io::{self, FlushGroup};
 
 /// The first reservation and the largest step; each step doubles.
 pub(crate) const STEP_BYTES_MIN: u64 = 128 * KIB as u64;
@@ -49,6 +49,7 @@ impl Segment {
         end: u64,
         segment_bytes: u64,
         step_max: u64,
+        flushes: &FlushGroup,
     ) -> std::io::Result<()> {
         loop {
             let free = || (!self.is_reserving.get()).then_some(());
@@ -60,7 +61,9 @@ impl Segment {
                 return Ok(());
             }
             self.is_reserving.set(true);
-            let outcome = self.reserve_once(end, segment_bytes, step_max).await;
+            let outcome = self
+                .reserve_once(end, segment_bytes, step_max, flushes)
+                .await;
             self.is_reserving.set(false);
             self.waiters.wake_all();
             outcome?;
@@ -75,6 +78,7 @@ impl Segment {
         end: u64,
         segment_bytes: u64,
         step_max: u64,
+        flushes: &FlushGroup,
     ) -> std::io::Result<()> {
         let reserved = self.reserved.get();
         let target = next_reservation(reserved, end, segment_bytes, step_max);
@@ -83,7 +87,7 @@ impl Segment {
         }
         let file = self.writer(false).await.map_err(std::io::Error::other)?;
         file.preallocate(reserved, target - reserved).await?;
-        if let Err(error) = file.sync_all().await {
+        if let Err(error) = flushes.file(&file).await {
             self.fail("flushing", &error);
             return Err(error);
         }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Segment, floor_to_block};
 use crate::base::limits::BLOCK_BYTES;
-use crate::io::{AlignedBuffer, Durability};
+use crate::io::{AlignedBuffer, Durability, FlushGroup};
 use crate::log::error::LogError;
 use crate::log::journal::Result;
 use crate::log::seeded::{SeededBug, is_seeded};
@@ -147,23 +147,24 @@ impl Segment {
 
     /// Cuts the file to the bytes appended and makes all of it durable. Nothing is in flight. The
     /// cut frees what was reserved: nobody reserves meanwhile.
-    pub(crate) async fn cut_and_sync(&self) -> Result<()> {
+    pub(crate) async fn cut_and_sync(&self, flushes: &FlushGroup) -> Result<()> {
         let free = || (!self.is_reserving.get()).then_some(());
         self.health.race(&self.waiters, free).await?;
         self.is_reserving.set(true);
-        let outcome = self.cut_alone().await;
+        let outcome = self.cut_alone(flushes).await;
         self.is_reserving.set(false);
         self.waiters.wake_all();
         outcome
     }
 
-    async fn cut_alone(&self) -> Result<()> {
+    async fn cut_alone(&self, flushes: &FlushGroup) -> Result<()> {
         let size = self.size.get();
         let file = self.writer(false).await?;
         file.truncate(size)
             .await
             .map_err(|error| self.fail("cutting", &error))?;
-        file.sync_all()
+        flushes
+            .file(&file)
             .await
             .map_err(|error| self.fail("flushing", &error))?;
         self.reserved.set(floor_to_block(size));

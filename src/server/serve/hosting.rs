@@ -13,8 +13,9 @@ use crate::log::{LogConfig, LogError, LogIdentity};
 use crate::partition::{Leadership, Partition, PartitionOptions};
 use crate::shard::Shard;
 
-/// Logs of one shard that open or are created at a time.
-const OPENING_MAX: usize = 32;
+/// Logs of one shard that open, are created or deleted at a time: enough that one flush serves
+/// many.
+const OPENING_MAX: usize = 128;
 
 /// A partition that a shard is to host.
 #[derive(Clone, Debug)]
@@ -130,16 +131,28 @@ async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Gives partitions up and deletes their logs.
+/// Gives partitions up and deletes their logs, several at a time.
 pub async fn delete_all(shard: Rc<Shard>, ids: Vec<TopicPartition>) {
+    let mut deleting = VecDeque::new();
     for id in ids {
         let Some(partition) = shard.remove(id) else {
             continue;
         };
-        if let Err(error) = shard.logs().delete_log(partition.log()).await {
-            let folder = partition.log().identity().folder();
-            tracing::error!("cannot delete {folder}: {error}");
+        if deleting.len() >= OPENING_MAX
+            && let Some(first) = deleting.pop_front()
+        {
+            first.await;
         }
+        let shard = Rc::clone(&shard);
+        deleting.push_back(io::spawn(TaskClass::Background, async move {
+            if let Err(error) = shard.logs().delete_log(partition.log()).await {
+                let folder = partition.log().identity().folder();
+                tracing::error!("cannot delete {folder}: {error}");
+            }
+        }));
+    }
+    for last in deleting {
+        last.await;
     }
 }
 
