@@ -28,6 +28,7 @@ use command::settings;
 use command::signals::{Signals, Wish, ask_to_stop};
 
 fn main() -> ExitCode {
+    coreline::io::startup::keep_freed_memory();
     let arguments = Arguments::parse();
     if arguments.settings {
         print!("{}", settings::list());

@@ -6,6 +6,10 @@ from common import BROKER_CPU, CLIENT_CPU, build, coreline, figures, gate, load,
 
 # A CRC-32C pass may cost so many times reading the bytes once, out of the cache near the core.
 CRC_RATIO_MAX = 3.0
+# Reading or writing a message may cost so many times what kafka-protocol takes.
+CODEC_RATIO_MAX = 1.25
+# A request on the bare runtime may cost so many times one on a blocking thread of its own.
+RUNTIME_RATIO_MAX = {"paced": 1.5, "saturated": 1.0}
 # A request over a hop may cost so many times one on the connection's own shard.
 HOP_RATIO_MAX = 1.5
 
@@ -20,7 +24,15 @@ def bench_floor(_arguments):
 
 def bench_runtime(_arguments):
     program = build("runtime")["runtime"]
-    print(run([str(program)]), end="")
+    told = run([str(program)])
+    print(told, end="")
+    seen = {}
+    row = r"^(paced [\d,]+/s|saturated \S+ x \S+)\s+(coreline|floor)\D*\d+\s+([\d.]+)"
+    for load_name, server, cpu in re.findall(row, told, re.M):
+        seen.setdefault(load_name, {})[server] = float(cpu)
+    for load_name, cpu in seen.items():
+        gate(f"runtime's CPU a request ÷ a thread each, {load_name}", cpu["coreline"] / cpu["floor"],
+             RUNTIME_RATIO_MAX[load_name.split()[0]])
 
 
 def bench_crc(_arguments):
@@ -33,7 +45,11 @@ def bench_crc(_arguments):
 
 
 def bench_codec(_arguments):
-    print(run(["taskset", "-c", BROKER_CPU, str(build("codec")["codec"])]), end="")
+    told = run(["taskset", "-c", BROKER_CPU, str(build("codec")["codec"])])
+    print(told, end="")
+    for line in told.splitlines():
+        seen = figures(line)
+        gate(f"codec ÷ kafka-protocol, {seen['case']}", seen["ours_ns"] / seen["rival_ns"], CODEC_RATIO_MAX)
 
 
 def bench_append(_arguments):

@@ -27,8 +27,9 @@ pub const PRODUCER_BATCHES_MAX: usize = 5;
 pub const FRAME_BYTES_MAX_UNAUTHENTICATED: usize = 512 * KIB;
 /// Largest frame of every key but Produce; Produce has `socket.request.max.bytes`.
 pub const FRAME_BYTES_MAX_OTHER: usize = 8 * MIB;
-/// Reserved for a frame when its header has arrived; the rest follows the bytes.
-pub const FRAME_BYTES_RESERVED: usize = 64 * KIB;
+/// Reserved for a frame when its header has arrived; the rest follows the bytes. A batch of 64 KiB,
+/// a usual `batch.size`, comes in one piece with the request around it.
+pub const FRAME_BYTES_RESERVED: usize = 64 * KIB + 4 * KIB;
 
 /// Largest journal cycle; also bounded by a quarter of a journal file (JOURNAL §3).
 pub const CYCLE_BYTES_MAX: usize = 4 * MIB;

@@ -5,10 +5,12 @@
 //! and memory are looked at by `server::startup`, which knows the settings that they concern.
 
 mod limits;
+mod memory;
 mod ring;
 mod storage;
 
 pub use limits::{check_open_files, raise_open_files};
+pub use memory::keep_freed_memory;
 pub use ring::check_ring;
 pub use storage::{DirectIo, FileSystem, direct_io, file_system};
 

@@ -149,12 +149,12 @@ settings! {
     "Time that connecting to another node may take at first.";
     "socket.listen.backlog.size": Int => Some("50"), AtLeast(1), ReadOnly, Effective;
     "Connections that may wait to be accepted on each listener.";
-    "socket.receive.buffer.bytes": Int => Some("102400"), Any, ReadOnly, Effective;
-    "Receive buffer of clients' sockets; -1 leaves it to the system.";
+    "socket.receive.buffer.bytes": Int => Some("-1"), Any, ReadOnly, Effective;
+    "Receive buffer of clients' sockets; -1 leaves it to the system. Kafka's default is 102400.";
     "socket.request.max.bytes": Int => Some("104857600"), AtLeast(1), ReadOnly, Effective;
     "Largest request that is accepted.";
-    "socket.send.buffer.bytes": Int => Some("102400"), Any, ReadOnly, Effective;
-    "Send buffer of clients' sockets; -1 leaves it to the system.";
+    "socket.send.buffer.bytes": Int => Some("-1"), Any, ReadOnly, Effective;
+    "Send buffer of clients' sockets; -1 leaves it to the system. Kafka has 102400.";
     "telemetry.max.bytes": Int => Some("1048576"), AtLeast(1), ReadOnly, NotYet;
     "Largest telemetry push of a client.";
     "unstable.api.versions.enable": Boolean => Some("false"), Any, ReadOnly, Refused, internal;
