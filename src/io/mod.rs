@@ -32,6 +32,7 @@ pub mod startup;
 pub mod sync;
 pub mod task;
 pub mod uring;
+pub mod wait;
 mod atomic_waker;
 // Our executor, or glommio's under the same name. The simulation runs ours.
 #[cfg(not(all(feature = "glommio", not(any(test, feature = "sim")))))]

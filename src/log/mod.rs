@@ -51,8 +51,10 @@ mod shard_logs;
 mod snapshots;
 mod tail;
 mod truncate;
-mod wait;
+
 mod write_back;
+
+use crate::io::wait;
 
 #[cfg(test)]
 mod full_disk_test;

@@ -18,6 +18,7 @@ use crate::cluster::controller::ControlHandle;
 use crate::cluster::effective;
 use crate::cluster::image::Image;
 use crate::io;
+use crate::io::wait::Turns;
 use crate::metrics::ShardMetrics;
 use crate::shard::Shard;
 use crate::wire::frame::FrameLimits;
@@ -50,6 +51,8 @@ pub struct Node {
     address_limits: RefCell<Arc<AddressLimits>>,
     log_limit: LogLimit,
     slow_requests: SlowRequests,
+    /// Who makes an answer that is large while it is made, and lets others run meanwhile.
+    describing: Turns,
     stopping: Cell<bool>,
     listening: RefCell<Listening>,
 }
@@ -96,6 +99,7 @@ impl Node {
             address_limits: RefCell::new(Arc::new(address_limits)),
             log_limit: LogLimit::new(io::now()),
             slow_requests: SlowRequests::new(slower_than, io::now()),
+            describing: Turns::default(),
             stopping: Cell::new(false),
             listening: RefCell::default(),
         })
@@ -194,6 +198,12 @@ impl Node {
     #[must_use]
     pub fn log_limit(&self) -> &LogLimit {
         &self.log_limit
+    }
+
+    /// Turns at making large answers.
+    #[must_use]
+    pub fn describing(&self) -> &Turns {
+        &self.describing
     }
 
     /// Names slow requests.

@@ -26,7 +26,7 @@ fn ask(resource_type: i8, name: &str, keys: Option<&[&str]>) -> DescribeConfigsR
         include_synonyms: true,
         include_documentation: true,
     };
-    respond(&image(), &request, &texts).results.remove(0)
+    results(&image(), &request, &texts).next().unwrap()
 }
 
 fn synonyms(config: &DescribeConfigsResourceResult) -> Vec<(&str, Option<&str>, i8)> {
@@ -146,9 +146,12 @@ fn a_resource_that_is_named_again_is_described_once() {
         ],
         ..DescribeConfigsRequest::default()
     };
-    let response = respond(&image(), &request, &BrokerTexts::default());
-    let described: Vec<(i8, &str)> = (response.results.iter())
-        .map(|result| (result.resource_type, result.resource_name.as_str()))
+    let described: Vec<(i8, String)> = results(&image(), &request, &BrokerTexts::default())
+        .map(|result| (result.resource_type, result.resource_name))
         .collect();
-    assert_eq!(described, [(2, "a"), (4, "a"), (2, "b")]);
+    let expected = [(2, "a"), (4, "a"), (2, "b")];
+    assert_eq!(
+        described,
+        expected.map(|(kind, name)| (kind, name.to_owned()))
+    );
 }

@@ -4,6 +4,9 @@
 //! Names, types, defaults and ranges are those of Kafka 4.4 (`KafkaConfig`, `LogConfig`); where a
 //! default differs, the setting's documentation or the README says so.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::setting::Setting;
 
 /// Rows of `"name": Kind = default, range, update mode, status[, internal]; "documentation";`.
@@ -97,10 +100,17 @@ pub fn topic_settings() -> &'static [Setting] {
     topic::ROWS
 }
 
+/// Descriptions look each name up, several times a setting.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Setting>> = LazyLock::new(|| {
+    broker_settings()
+        .map(|setting| (setting.name, setting))
+        .collect()
+});
+
 /// The broker setting of that exact name.
 #[must_use]
 pub fn broker_setting(name: &str) -> Option<&'static Setting> {
-    broker_settings().find(|setting| setting.name == name)
+    BY_NAME.get(name).copied()
 }
 
 /// The topic setting of that exact name.

@@ -7,12 +7,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Poll, Waker};
 
+use super::task::sleep_until;
 use crate::base::time::MonotonicNs;
-use crate::io;
 
 /// Tasks that wait for the same state to change.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters {
+pub struct Waiters {
     wakers: RefCell<Vec<Waker>>,
     /// Memory of the wakers woken last, for those that come next.
     spare: RefCell<Vec<Waker>>,
@@ -23,7 +23,7 @@ const SPARE_WAKERS_MAX: usize = 64;
 
 impl Waiters {
     /// Lets every waiting task look at its condition again.
-    pub(crate) fn wake_all(&self) {
+    pub fn wake_all(&self) {
         if self.wakers.borrow().is_empty() {
             return;
         }
@@ -37,7 +37,7 @@ impl Waiters {
     }
 
     /// Waits until `ready` answers; it is asked at once and after every [`Self::wake_all`].
-    pub(crate) async fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+    pub async fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
         std::future::poll_fn(|context| {
             if let Some(answer) = ready() {
                 return Poll::Ready(answer);
@@ -49,7 +49,7 @@ impl Waiters {
     }
 
     /// As [`Self::wait_for`], but gives up with `None` once `deadline` has passed.
-    pub(crate) async fn wait_until<T>(
+    pub async fn wait_until<T>(
         &self,
         deadline: MonotonicNs,
         mut ready: impl FnMut() -> Option<T>,
@@ -57,7 +57,7 @@ impl Waiters {
         if let Some(answer) = ready() {
             return Some(answer);
         }
-        let mut timer = pin!(io::sleep_until(deadline));
+        let mut timer = pin!(sleep_until(deadline));
         std::future::poll_fn(|context| {
             if let Some(answer) = ready() {
                 return Poll::Ready(Some(answer));
@@ -82,7 +82,7 @@ impl Waiters {
 
 /// Turns in the order of asking: whoever holds a [`Turn`] is alone until it is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub struct Turns {
     next: Cell<u64>,
     /// Who asked and neither has nor gave up; the front one has the turn.
     queue: RefCell<VecDeque<u64>>,
@@ -91,14 +91,14 @@ pub(crate) struct Turns {
 
 /// The right to go on alone.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub struct Turn<'a> {
     turns: &'a Turns,
     number: u64,
 }
 
 impl Turns {
     /// Waits for the turn.
-    pub(crate) async fn take(&self) -> Turn<'_> {
+    pub async fn take(&self) -> Turn<'_> {
         let turn = self.queue_up();
         self.waiters
             .wait_for(|| turn.is_first().then_some(()))
@@ -107,7 +107,7 @@ impl Turns {
     }
 
     /// Waits for the turn until `deadline`.
-    pub(crate) async fn take_until(&self, deadline: MonotonicNs) -> Option<Turn<'_>> {
+    pub async fn take_until(&self, deadline: MonotonicNs) -> Option<Turn<'_>> {
         let turn = self.queue_up();
         self.waiters
             .wait_until(deadline, || turn.is_first().then_some(()))
@@ -116,7 +116,7 @@ impl Turns {
     }
 
     /// Whether nobody has or awaits a turn.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.queue.borrow().is_empty()
     }
 
