@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use broker::requests::{self, errors_of, fetch};
 use broker::{Client, Harness, HarnessOptions, admin, batch};
 use coreline::base::error_code::ErrorCode;
+use coreline::base::ids::ShardId;
+use coreline::io::uring::{Fault, FaultHook, ShardFaults};
 use coreline::wire::messages::fetch::FetchResponse;
 use coreline::wire::messages::produce::ProduceResponse;
 use serde_json::Value;
@@ -174,6 +176,85 @@ fn metrics_parse_and_tell_what_was_done() {
     admin::until(harness.admin(), "/metrics", |text| {
         (!text.contains("topic=\"other\"")).then_some(())
     });
+}
+
+fn told(address: SocketAddr, name: &str) -> f64 {
+    let text = admin::text(address, "/metrics");
+    *admin::series(&text)
+        .get(name)
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+#[test]
+fn a_log_that_does_not_open_is_an_offline_replica() {
+    let options = HarnessOptions {
+        shards: 2,
+        has_admin: true,
+        ..HarnessOptions::default()
+    };
+    let mut harness = harness(2);
+    harness.restart_after(&options, |folder| {
+        // A mark that cannot be read: nothing is known of the log.
+        std::fs::create_dir(folder.join("t-0").join("coreline.damage")).unwrap();
+    });
+    let address = harness.admin();
+    for (name, value) in [
+        ("kafka_server_replicamanager_offlinereplicacount", 1.0),
+        (
+            "kafka_controller_kafkacontroller_offlinepartitionscount",
+            1.0,
+        ),
+        ("kafka_server_replicamanager_partitioncount", 4.0),
+        ("kafka_controller_kafkacontroller_globalpartitioncount", 4.0),
+        ("kafka_controller_kafkacontroller_globaltopiccount", 1.0),
+        ("kafka_server_replicamanager_leadercount", 3.0),
+        ("kafka_log_logmanager_offlinelogdirectorycount", 0.0),
+    ] {
+        assert_eq!(told(address, name), value, "{name}");
+    }
+}
+
+#[test]
+fn a_failed_write_makes_its_shards_replicas_offline() {
+    let is_failing = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&is_failing);
+    let faults = ShardFaults::new(move |shard| {
+        let fails = Arc::clone(&fails);
+        FaultHook::new(move |point| {
+            let is_hit = shard == ShardId(1) && point.is_stable && fails.load(Ordering::SeqCst);
+            // 5 is EIO.
+            if is_hit { Fault::Fail(5) } else { Fault::None }
+        })
+    });
+    let mut harness = Harness::start(HarnessOptions {
+        shards: 2,
+        has_admin: true,
+        faults: Some(faults),
+        ..HarnessOptions::default()
+    });
+    harness.create_topic("t", 5);
+    let address = harness.admin();
+    let offline = "kafka_server_replicamanager_offlinereplicacount";
+    assert_eq!(told(address, offline), 0.0);
+    is_failing.store(true, Ordering::SeqCst);
+    let batches = (0..5).map(|partition| (partition, batch(1, 100)));
+    let request = requests::produce("t", 1, batches);
+    let answer: ProduceResponse = harness.connect().ask(&request, 9);
+    let failed = errors_of(&answer)
+        .iter()
+        .filter(|code| **code != ErrorCode::NONE)
+        .count();
+    assert!(failed == 2 || failed == 3, "{answer:?}");
+    assert_eq!(told(address, offline), failed as f64);
+    assert_eq!(
+        told(address, "kafka_log_logmanager_offlinelogdirectorycount"),
+        1.0
+    );
+    let ready = admin::get(address, "/readyz").unwrap();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(ready.body.contains("a write failed"), "{ready:?}");
+    assert_eq!(admin::text(address, "/healthz"), "ok\n");
+    assert!(!harness.stop().is_clean);
 }
 
 #[test]

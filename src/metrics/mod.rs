@@ -10,6 +10,7 @@
 //! | `shard` | what a shard records into, and its counters |
 //! | `recorded` | histograms per API key and stage |
 //! | `tail` | what the slowest requests spent their time on |
+//! | `sizes` | how large writes are |
 //! | `compact` | a second of them in little memory |
 //! | `touched` | how often the bytes of batches are checksummed and copied |
 //! | `snapshot`, `table`, `export` | for reading |
@@ -20,6 +21,7 @@ mod compact;
 pub mod export;
 mod recorded;
 mod shard;
+mod sizes;
 mod snapshot;
 mod stage;
 mod table;
@@ -29,6 +31,7 @@ pub mod touched;
 pub use self::compact::Compact;
 pub use self::recorded::{LATENCY_NS_MAX, Recorded};
 pub use self::shard::{Counter, ShardMetrics};
+pub use self::sizes::{SIZE_STEPS, SizeCounts};
 pub use self::snapshot::MetricsSnapshot;
 pub use self::stage::{Stage, StageTimes, Visit};
 pub use self::tail::{Tail, TailShares};

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use super::recorded::Recorded;
+use super::sizes::{SizeCounts, Sizes};
 use super::snapshot::MetricsSnapshot;
 use super::stage::{Stage, StageTimes, named};
 use super::touched::Touched;
@@ -67,6 +68,7 @@ named! {
 pub struct ShardMetrics {
     recorded: RefCell<Recorded>,
     counters: Vec<Cell<u64>>,
+    journal_writes: Sizes,
     /// What the thread had touched when the set was made.
     touched_before: Touched,
 }
@@ -84,6 +86,7 @@ impl ShardMetrics {
         Self {
             recorded: RefCell::default(),
             counters: Counter::ALL.iter().map(|_| Cell::new(0)).collect(),
+            journal_writes: Sizes::default(),
             touched_before: Touched::now(),
         }
     }
@@ -105,6 +108,19 @@ impl ShardMetrics {
         if let Some(cell) = self.counters.get(counter as usize) {
             cell.set(cell.get().wrapping_add(count));
         }
+    }
+
+    /// One write of the journal.
+    pub fn record_journal_write(&self, bytes: u64) {
+        self.add(Counter::JournalWrites, 1);
+        self.add(Counter::JournalBytes, bytes);
+        self.journal_writes.record(bytes);
+    }
+
+    /// How large the journal's writes were.
+    #[must_use]
+    pub fn journal_writes(&self) -> SizeCounts {
+        self.journal_writes.counts()
     }
 
     /// A counter's value.

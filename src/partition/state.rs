@@ -43,6 +43,8 @@ pub struct PartitionState {
     pub in_sync: usize,
     /// `min.insync.replicas`.
     pub min_in_sync: usize,
+    /// Whether records of it are damaged.
+    pub is_damaged: bool,
     /// What clients have done.
     pub counts: PartitionCounts,
 }
@@ -61,6 +63,7 @@ impl Partition {
             replicas: leadership.replicas.len(),
             in_sync: leadership.isr.len(),
             min_in_sync: self.min_insync_replicas.get(),
+            is_damaged: self.log.damage().is_some(),
             counts: self.counts.get(),
         }
     }

@@ -133,6 +133,12 @@ impl Shard {
         self.router.borrow().is_offline(partition)
     }
 
+    /// Partitions of this broker, on any shard, whose logs do not open.
+    #[must_use]
+    pub fn offline_count(&self) -> usize {
+        self.router.borrow().offline_len()
+    }
+
     /// Replaces the router table whole.
     pub fn set_router(&self, router: Arc<Router>) {
         *self.router.borrow_mut() = router;

@@ -30,6 +30,12 @@ impl Router {
         self.offline.contains(&partition)
     }
 
+    /// Partitions whose logs do not open.
+    #[must_use]
+    pub fn offline_len(&self) -> usize {
+        self.offline.len()
+    }
+
     /// Partitions in the table.
     #[must_use]
     pub fn len(&self) -> usize {

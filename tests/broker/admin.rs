@@ -81,7 +81,10 @@ pub fn series(text: &str) -> BTreeMap<String, f64> {
         }
         if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').expect("a kind");
-            assert!(["counter", "gauge", "summary"].contains(&kind), "{line}");
+            assert!(
+                ["counter", "gauge", "summary", "histogram"].contains(&kind),
+                "{line}"
+            );
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
             assert!(families.insert(name, kind).is_none(), "{line} twice");
             family = name;
@@ -92,6 +95,7 @@ pub fn series(text: &str) -> BTreeMap<String, f64> {
         let suffix = name.strip_prefix(family).expect("its family stands above");
         let may_follow = match families[family] {
             "summary" => ["", "_count", "_sum"].contains(&suffix),
+            "histogram" => ["_bucket", "_count", "_sum"].contains(&suffix),
             _ => suffix.is_empty(),
         };
         assert!(is_name(name) && may_follow, "{line}");

@@ -420,10 +420,8 @@ impl Journal {
         state.vouched_sequence = state.flushed_sequence;
         state.reserved -= plan.reserved;
         self.cycles.set(self.cycles.get() + 1);
-        self.options.metrics.add(Counter::JournalWrites, 1);
-        self.options
-            .metrics
-            .add(Counter::JournalBytes, buffer.len() as u64);
+        let metrics = &self.options.metrics;
+        metrics.record_journal_write(buffer.len() as u64);
         let mut completions = state.spare_completions.pop().unwrap_or_default();
         completions.reserve(plan.records.len());
         let Some(live) = state.files.get_mut(file) else {

@@ -8,13 +8,17 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::base::ids::{PartitionIndex, ShardId};
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass};
-use crate::metrics::Recorded;
+use crate::metrics::{Recorded, SizeCounts};
 use crate::partition::{Partition, PartitionState};
 use crate::server::node::Node;
 use crate::shard::{Shard, ShardMessage};
 
 /// Partitions that are looked at before the shard's other tasks have their turn.
 const PARTITIONS_PER_TURN: usize = 32;
+
+/// What a shard has bounds for: the journal's ring, the tail caches, requests and answers in
+/// flight, connections.
+pub const BUDGETS: [&str; 4] = ["journal", "cache", "requests", "connections"];
 
 /// How full a bounded thing is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,12 +44,14 @@ pub struct Gauges {
     pub fetch_sessions: usize,
     /// Partitions hosted.
     pub partitions: usize,
-    /// The journal's ring.
-    pub journal: Fill,
-    /// The tail caches.
-    pub cache: Fill,
-    /// Memory for requests and answers.
-    pub requests: Fill,
+    /// Partitions of the broker whose logs do not open.
+    pub unopened: usize,
+    /// Topics of the cluster.
+    pub topics: usize,
+    /// What is bounded, in the order of [`BUDGETS`].
+    pub budgets: [Fill; BUDGETS.len()],
+    /// How large the journal's writes were, since the start.
+    pub journal_writes: SizeCounts,
     /// Whether a failed write has taken its directory offline.
     pub is_offline: bool,
 }
@@ -127,29 +133,36 @@ fn describe(partition: &Partition) -> PartitionReport {
 
 fn gauges(shard: &Rc<Shard>) -> Gauges {
     let node = shard.attachment::<Node>();
+    let of_node = |read: &dyn Fn(&Node) -> usize| node.as_deref().map_or(0, read);
     let logs = shard.logs();
-    let (journal_used, journal_max) = logs.journal_fill();
-    let (cache_used, cache_max) = logs.cache_fill();
+    let (journal, cache) = (logs.journal_fill(), logs.cache_fill());
     let budget = shard.budget();
+    let fill = |used: usize, max: usize| Fill {
+        used: used as u64,
+        max: max as u64,
+    };
     Gauges {
         now: io::clock(),
         idle: io::idle_time(),
-        connections: node.as_ref().map_or(0, |node| node.connections().len()),
+        connections: of_node(&|node| node.connections().len()),
         fetches: shard.fetch_count(),
-        fetch_sessions: node.as_ref().map_or(0, |node| node.sessions().len()),
+        fetch_sessions: of_node(&|node| node.sessions().len()),
         partitions: shard.partition_count(),
-        journal: Fill {
-            used: journal_used,
-            max: journal_max,
-        },
-        cache: Fill {
-            used: cache_used as u64,
-            max: cache_max as u64,
-        },
-        requests: Fill {
-            used: budget.common_bytes_used() as u64,
-            max: budget.common_bytes_max() as u64,
-        },
+        unopened: shard.offline_count(),
+        topics: of_node(&|node| node.image_ref().topics().len()),
+        budgets: [
+            Fill {
+                used: journal.0,
+                max: journal.1,
+            },
+            fill(cache.0, cache.1),
+            fill(budget.common_bytes_used(), budget.common_bytes_max()),
+            fill(
+                of_node(&|node| node.connection_memory().used()),
+                of_node(&|node| node.connection_memory().bytes_max()),
+            ),
+        ],
+        journal_writes: shard.metrics().journal_writes(),
         is_offline: logs.is_offline(),
     }
 }

@@ -38,6 +38,12 @@ impl ConnectionMemory {
         self.used.get()
     }
 
+    /// Bytes that may be in use.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// Memory for one more connection, if there is any.
     #[must_use]
     pub fn admit(self: &Rc<Self>) -> Option<ConnectionRoom> {

@@ -26,6 +26,8 @@ fn request_name(name: &'static str) -> &'static str {
 /// Writes them.
 pub fn render(text: &mut Text, observer: &Observer) {
     state(text, observer);
+    sockets(text, observer);
+    replication(text);
     requests(text, observer);
     process(text);
 }
@@ -95,7 +97,26 @@ fn state(text: &mut Text, observer: &Observer) {
         "Fetches under way, those that wait for records included",
     )
     .value(&[("delayedOperation", "Fetch")], fetches as f64);
-    sockets(text, observer);
+}
+
+/// True zeros, since every partition has one replica: panels about them do not stay empty.
+fn replication(text: &mut Text) {
+    for (name, help) in [
+        (
+            "kafka_controller_controllerstats_uncleanleaderelections_total",
+            "Leaders elected that were not in sync",
+        ),
+        (
+            "kafka_server_replicamanager_isrshrinks_total",
+            "Times that a replica fell out of sync",
+        ),
+        (
+            "kafka_server_replicamanager_isrexpands_total",
+            "Times that a replica came back in sync",
+        ),
+    ] {
+        text.counter(name, help).value(&[], 0.0);
+    }
 }
 
 fn sockets(text: &mut Text, observer: &Observer) {

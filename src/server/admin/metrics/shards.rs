@@ -1,13 +1,16 @@
 //! What only a broker of shards has.
 
 use super::super::observer::{Observer, ShardView};
+use super::super::report::{BUDGETS, Fill};
 use super::text::Text;
-use crate::metrics::Counter;
+use crate::metrics::{Counter, SIZE_STEPS};
 
 /// Writes them.
 pub fn render(text: &mut Text, observer: &Observer) {
     gauges(text, observer);
+    budgets(text, observer);
     counters(text, observer);
+    journal_writes(text, observer);
     let uptime = observer.started.elapsed().as_secs_f64();
     text.gauge("coreline_uptime_seconds", "Time since the start")
         .value(&[], uptime);
@@ -16,7 +19,7 @@ pub fn render(text: &mut Text, observer: &Observer) {
 type Value<T> = fn(&ShardView) -> T;
 
 fn gauges(text: &mut Text, observer: &Observer) {
-    let families: [(&'static str, &str, Value<f64>); 12] = [
+    let families: [(&'static str, &str, Value<f64>); 6] = [
         (
             "coreline_shard_busy_ratio",
             "Part of the last minute in which it did not wait for events",
@@ -45,34 +48,6 @@ fn gauges(text: &mut Text, observer: &Observer) {
             "Fetches under way, those that wait for records included",
             |shard| shard.gauges.fetches as f64,
         ),
-        (
-            "coreline_journal_used_bytes",
-            "Journal bytes that wait for write-back",
-            |shard| shard.gauges.journal.used as f64,
-        ),
-        (
-            "coreline_journal_size_bytes",
-            "The journal's ring",
-            |shard| shard.gauges.journal.max as f64,
-        ),
-        ("coreline_cache_used_bytes", "Tail caches", |shard| {
-            shard.gauges.cache.used as f64
-        }),
-        (
-            "coreline_cache_size_bytes",
-            "What tail caches may take",
-            |shard| shard.gauges.cache.max as f64,
-        ),
-        (
-            "coreline_requests_used_bytes",
-            "Memory of requests and answers in flight",
-            |shard| shard.gauges.requests.used as f64,
-        ),
-        (
-            "coreline_requests_size_bytes",
-            "What requests and answers in flight may take together",
-            |shard| shard.gauges.requests.max as f64,
-        ),
     ];
     for (name, help, value) in families {
         let mut family = text.gauge(name, help);
@@ -84,22 +59,63 @@ fn gauges(text: &mut Text, observer: &Observer) {
     }
 }
 
+fn budgets(text: &mut Text, observer: &Observer) {
+    let families: [(&'static str, &str, fn(&Fill) -> u64); 2] = [
+        (
+            "coreline_budget_used_bytes",
+            "In use: journal bytes that wait for write-back, tail caches, requests and answers in \
+             flight, connections",
+            |fill| fill.used,
+        ),
+        (
+            "coreline_budget_size_bytes",
+            "What may be in use of each",
+            |fill| fill.max,
+        ),
+    ];
+    for (name, help, value) in families {
+        let mut family = text.gauge(name, help);
+        observer.shards(|shards| {
+            for (number, shard) in shards.iter().enumerate() {
+                let number = number.to_string();
+                for (budget, fill) in BUDGETS.iter().zip(&shard.gauges.budgets) {
+                    let labels = [("shard", number.as_str()), ("budget", budget)];
+                    family.value(&labels, value(fill) as f64);
+                }
+            }
+        });
+    }
+}
+
+fn journal_writes(text: &mut Text, observer: &Observer) {
+    let mut family = text.histogram(
+        "coreline_journal_write_bytes",
+        "Sizes of the journal's writes, which are its flushes unless write caching is on",
+    );
+    observer.shards(|shards| {
+        for (number, shard) in shards.iter().enumerate() {
+            let number = number.to_string();
+            let label = ("shard", number.as_str());
+            let told = &shard.gauges.journal_writes;
+            let bounds = SIZE_STEPS.iter().map(u64::to_string);
+            let bounds = bounds.chain(std::iter::once("+Inf".to_owned()));
+            let mut sum = 0;
+            for (bound, count) in bounds.zip(told.counts) {
+                sum += count;
+                family.series("_bucket", &[label, ("le", &bound)], sum as f64);
+            }
+            family.series("_sum", &[label], told.bytes as f64);
+            family.series("_count", &[label], sum as f64);
+        }
+    });
+}
+
 fn counters(text: &mut Text, observer: &Observer) {
     let families = [
         (
             Counter::Hops,
             "coreline_hops_total",
             "Messages to other shards",
-        ),
-        (
-            Counter::JournalWrites,
-            "coreline_journal_writes_total",
-            "Journal cycles written",
-        ),
-        (
-            Counter::JournalBytes,
-            "coreline_journal_written_bytes_total",
-            "Bytes of journal cycles; over the writes, the mean size of a cycle",
         ),
         (
             Counter::Flushes,

@@ -30,6 +30,11 @@ impl Text {
         self.family(name, "summary", help)
     }
 
+    /// A family of counts by size.
+    pub fn histogram(&mut self, name: &'static str, help: &str) -> Family<'_> {
+        self.family(name, "histogram", help)
+    }
+
     fn family(&mut self, name: &'static str, kind: &str, help: &str) -> Family<'_> {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::observer::Observer;
+use super::super::observer::{Observer, ShardView};
 use super::super::report::PartitionReport;
 use super::text::Text;
 use crate::metrics::Counter;
@@ -19,7 +19,7 @@ pub fn render(text: &mut Text, observer: &Observer) {
         all.sort_by(|left, right| {
             (&left.topic, left.partition).cmp(&(&right.topic, right.partition))
         });
-        totals(text, &all);
+        totals(text, &all, &Whole::of(shards));
         topics(text, &all, |counter| {
             shards.iter().map(|shard| shard.counter(counter)).sum()
         });
@@ -27,18 +27,40 @@ pub fn render(text: &mut Text, observer: &Observer) {
     });
 }
 
-fn totals(text: &mut Text, all: &[&PartitionReport]) {
+/// What shards tell without going through their partitions.
+struct Whole {
+    topics: usize,
+    hosted: usize,
+    /// Partitions that nobody can write or read.
+    offline: usize,
+}
+
+impl Whole {
+    fn of(shards: &[ShardView]) -> Self {
+        // Every shard knows the whole broker's.
+        let most = |read: fn(&ShardView) -> usize| shards.iter().map(read).max().unwrap_or(0);
+        let unopened = most(|shard| shard.gauges.unopened);
+        let hosted: usize = shards.iter().map(|shard| shard.gauges.partitions).sum();
+        let stopped = shards.iter().filter(|shard| shard.gauges.is_offline);
+        let stopped: usize = stopped.map(|shard| shard.gauges.partitions).sum();
+        Self {
+            topics: most(|shard| shard.gauges.topics),
+            hosted: hosted + unopened,
+            offline: unopened + stopped,
+        }
+    }
+}
+
+fn totals(text: &mut Text, all: &[&PartitionReport], whole: &Whole) {
     let count = |is_so: &dyn Fn(&PartitionState) -> bool| {
         all.iter().filter(|report| is_so(&report.state)).count() as f64
     };
-    let topics: std::collections::BTreeSet<&str> =
-        all.iter().map(|report| report.topic.as_str()).collect();
     let under = |state: &PartitionState| state.in_sync < state.replicas;
     for (name, help, value) in [
         (
             "kafka_server_replicamanager_partitioncount",
-            "Partitions hosted",
-            all.len() as f64,
+            "Partitions hosted, those whose log is offline included",
+            whole.hosted as f64,
         ),
         (
             "kafka_server_replicamanager_leadercount",
@@ -62,23 +84,28 @@ fn totals(text: &mut Text, all: &[&PartitionReport]) {
         ),
         (
             "kafka_server_replicamanager_offlinereplicacount",
-            "Partitions hosted whose log is offline",
-            0.0,
+            "Partitions whose log does not open, or whose shard had a write fail",
+            whole.offline as f64,
         ),
         (
             "kafka_controller_kafkacontroller_globaltopiccount",
             "Topics",
-            topics.len() as f64,
+            whole.topics as f64,
         ),
         (
             "kafka_controller_kafkacontroller_globalpartitioncount",
             "Partitions",
-            all.len() as f64,
+            whole.hosted as f64,
         ),
         (
             "kafka_controller_kafkacontroller_offlinepartitionscount",
-            "Partitions without a leader",
-            count(&|state| !state.is_leader),
+            "Partitions that nobody can write or read: without a leader, or their only log is offline",
+            count(&|state| !state.is_leader) + whole.offline as f64,
+        ),
+        (
+            "coreline_partitions_damaged",
+            "Partitions with records that can no longer be read",
+            count(&|state| state.is_damaged),
         ),
     ] {
         text.gauge(name, help).value(&[], value);
