@@ -171,6 +171,41 @@ fn metrics_parse_and_tell_what_was_done() {
         assert!((0.0..=1.0).contains(&busy), "{busy}");
     }
     assert!(series["process_open_fds"] > 0.0);
+    let of_shards = |name: &str, more: &str| -> f64 {
+        let one = |shard| series[&format!("coreline_{name}{{shard=\"{shard}\"{more}}}")];
+        [0, 1].map(one).iter().sum()
+    };
+    for budget in ["journal", "cache", "requests", "connections"] {
+        let label = format!(",budget=\"{budget}\"");
+        let (used, size) = ("budget_used_bytes", "budget_size_bytes");
+        assert!(
+            of_shards(used, &label) <= of_shards(size, &label),
+            "{budget}"
+        );
+        assert!(of_shards(size, &label) > 0.0, "{budget}");
+    }
+    let bytes = topic_sum(&series, "bytesin_total");
+    let journal = ",budget=\"journal\"";
+    assert!(of_shards("budget_used_bytes", journal) > bytes, "{text}");
+    assert!(of_shards("budget_used_bytes", ",budget=\"cache\"") > 0.0);
+    // Requests came one after the other: each its own write.
+    let writes = of_shards("journal_write_bytes_count", "");
+    assert!(writes >= PRODUCES as f64, "{writes}");
+    assert_eq!(
+        of_shards("journal_write_bytes_bucket", ",le=\"+Inf\""),
+        writes
+    );
+    assert_eq!(
+        of_shards("journal_write_bytes_bucket", ",le=\"16777216\""),
+        writes
+    );
+    assert!(of_shards("journal_write_bytes_sum", "") > bytes);
+    assert!(of_shards("flushes_total", "") >= PRODUCES as f64);
+    // Half of the partitions are the other shard's.
+    assert!(of_shards("hops_total", "") > 0.0);
+    assert!(of_shards("cache_hit_bytes_total", "") > 0.0);
+    assert!(of_shards("shard_partitions", "") == 5.0);
+    assert!(of_shards("shard_connections", "") >= 0.0);
     // A deleted topic has no series of its own, once partitions are asked for again.
     harness.delete_topic(other);
     admin::until(harness.admin(), "/metrics", |text| {

@@ -46,7 +46,7 @@ pub struct ShardView {
     /// Counters since the start.
     pub counters: Vec<u64>,
     /// Where it stood.
-    pub gauges: Gauges,
+    pub gauges: Box<Gauges>,
     /// Its partitions, and when they were told.
     pub partitions: (Vec<PartitionReport>, Option<Instant>),
 }
@@ -55,7 +55,7 @@ struct Slice {
     at: Instant,
     compact: Compact,
     counters: Vec<u64>,
-    gauges: Gauges,
+    gauges: Box<Gauges>,
 }
 
 /// The span of a view.
@@ -109,7 +109,7 @@ impl Observer {
             is_wanted_again: false,
             heard_at: Instant::now(),
             counters: Vec::new(),
-            gauges: Gauges::default(),
+            gauges: Box::default(),
             partitions: (Vec::new(), None),
         };
         *self.shards.borrow_mut() = shards.into_iter().map(view).collect();

@@ -79,7 +79,7 @@ pub enum Report {
         /// Counters since the start.
         counters: Vec<u64>,
         /// Now.
-        gauges: Gauges,
+        gauges: Box<Gauges>,
     },
     /// All its partitions.
     Partitions {
@@ -98,7 +98,7 @@ pub fn ask_interval(fresh: Recorded, reports: UnboundedSender<Report>) -> ShardM
             shard: shard.id(),
             recorded: metrics.exchange(fresh),
             counters: metrics.counters(),
-            gauges: gauges(shard),
+            gauges: Box::new(gauges(shard)),
         };
         let _ = reports.send(report);
     }))

@@ -59,8 +59,10 @@ fn gauges(text: &mut Text, observer: &Observer) {
     }
 }
 
+type Amount = fn(&Fill) -> u64;
+
 fn budgets(text: &mut Text, observer: &Observer) {
-    let families: [(&'static str, &str, fn(&Fill) -> u64); 2] = [
+    let families: [(&'static str, &str, Amount); 2] = [
         (
             "coreline_budget_used_bytes",
             "In use: journal bytes that wait for write-back, tail caches, requests and answers in \

@@ -99,7 +99,7 @@ fn totals(text: &mut Text, all: &[&PartitionReport], whole: &Whole) {
         ),
         (
             "kafka_controller_kafkacontroller_offlinepartitionscount",
-            "Partitions that nobody can write or read: without a leader, or their only log is offline",
+            "Partitions that nobody can write or read: no leader, or their only log is offline",
             count(&|state| !state.is_leader) + whole.offline as f64,
         ),
         (
