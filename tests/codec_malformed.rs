@@ -105,6 +105,7 @@ macro_rules! for_all {
             m::api_versions::ApiVersionsRequest, m::api_versions::ApiVersionsResponse,
             m::create_topics::CreateTopicsRequest, m::create_topics::CreateTopicsResponse,
             m::delete_topics::DeleteTopicsRequest, m::delete_topics::DeleteTopicsResponse,
+            m::delete_records::DeleteRecordsRequest, m::delete_records::DeleteRecordsResponse,
             m::init_producer_id::InitProducerIdRequest,
             m::init_producer_id::InitProducerIdResponse,
             m::offset_for_leader_epoch::OffsetForLeaderEpochRequest,

@@ -56,6 +56,7 @@ pub fn requests() -> Vec<Vec<u8>> {
         messages::api_versions::ApiVersionsRequest,
         messages::create_topics::CreateTopicsRequest,
         messages::delete_topics::DeleteTopicsRequest,
+        messages::delete_records::DeleteRecordsRequest,
         messages::init_producer_id::InitProducerIdRequest,
         messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest,
         messages::describe_configs::DescribeConfigsRequest,

@@ -53,10 +53,15 @@ impl Log {
             for batch in read.slices.iter().flat_map(batches) {
                 let (header, bytes) = batch;
                 from = header.next_offset();
-                if header.max_timestamp >= timestamp
-                    && let Some(found) = first_at_or_after(header, bytes, timestamp).await
-                    && found.offset >= self.log_start_offset()
-                {
+                if header.max_timestamp < timestamp {
+                    continue;
+                }
+                // The log may start within the batch.
+                let sought = Sought {
+                    timestamp,
+                    first: self.log_start_offset(),
+                };
+                if let Some(found) = first_of(header, bytes, sought).await {
                     return Ok((found.offset < end).then_some(found));
                 }
             }
@@ -127,36 +132,34 @@ fn batches(slice: &Bytes) -> Vec<(BatchHeader, Bytes)> {
     found
 }
 
-/// The first record of a batch with at least that timestamp. Off the shard: it may decompress.
-async fn first_at_or_after(
-    header: BatchHeader,
-    batch: Bytes,
+/// A record of at least this timestamp, from this offset on.
+#[derive(Clone, Copy)]
+struct Sought {
     timestamp: TimestampMs,
-) -> Option<TimestampedOffset> {
+    first: Offset,
+}
+
+/// The first record sought within a batch. Off the shard: it may decompress.
+async fn first_of(header: BatchHeader, batch: Bytes, sought: Sought) -> Option<TimestampedOffset> {
     let answer = |timestamp, offset| TimestampedOffset {
         timestamp,
         offset,
         leader_epoch: header.leader_epoch,
     };
-    if header.attributes.timestamp_type() == TimestampType::LogAppendTime {
+    let is_append_time = header.attributes.timestamp_type() == TimestampType::LogAppendTime;
+    if is_append_time && header.base_offset >= sought.first {
         return Some(answer(header.max_timestamp, header.base_offset));
     }
     let found = io::run_on_pool(move || {
         let codec = header.attributes.codec().ok()?;
         let records = batch.get(HEADER_BYTES..)?;
         let found = if codec == Codec::None {
-            find(
-                RecordWalker::new(records, header.record_count),
-                &header,
-                timestamp,
-            )
+            let records = RecordWalker::new(records, header.record_count);
+            find(records, &header, sought)
         } else {
             let decoder = Decoder::new(codec, records, DecodeLimits::default()).ok()?;
-            find(
-                RecordWalker::new(decoder, header.record_count),
-                &header,
-                timestamp,
-            )
+            let records = RecordWalker::new(decoder, header.record_count);
+            find(records, &header, sought)
         };
         Some(found)
     });
@@ -170,17 +173,16 @@ type WalkItem =
 fn find(
     mut records: impl Iterator<Item = WalkItem>,
     header: &BatchHeader,
-    timestamp: TimestampMs,
+    sought: Sought,
 ) -> Option<(TimestampMs, Offset)> {
+    let base = header.base_timestamp.0;
     records.find_map(|record| {
         let record = record.ok()?;
-        let at = TimestampMs(
-            header
-                .base_timestamp
-                .0
-                .saturating_add(record.timestamp_delta),
-        );
+        let at = match header.attributes.timestamp_type() {
+            TimestampType::LogAppendTime => header.max_timestamp,
+            TimestampType::CreateTime => TimestampMs(base.saturating_add(record.timestamp_delta)),
+        };
         let offset = header.base_offset.plus(i64::from(record.offset_delta));
-        (at >= timestamp).then_some((at, offset))
+        (at >= sought.timestamp && offset >= sought.first).then_some((at, offset))
     })
 }

@@ -29,6 +29,9 @@ pub enum PartitionError {
     /// The offset asked for lies outside the log, or its epoch is not known.
     #[error("the offset is out of range")]
     OffsetOutOfRange,
+    /// The topic's records go by compaction alone.
+    #[error("cleanup.policy does not name delete")]
+    NotDeletable,
     /// The answer lies above the high watermark of a leader that has just been elected.
     #[error("the high watermark has not reached the leader's first offset yet")]
     OffsetNotAvailable,
@@ -55,6 +58,7 @@ impl PartitionError {
             Self::NotEnoughReplicas => ErrorCode::NOT_ENOUGH_REPLICAS,
             Self::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
             Self::OffsetOutOfRange => ErrorCode::OFFSET_OUT_OF_RANGE,
+            Self::NotDeletable => ErrorCode::POLICY_VIOLATION,
             Self::OffsetNotAvailable => ErrorCode::OFFSET_NOT_AVAILABLE,
             Self::Append(error) => error.error_code(),
             Self::Read(error) => error.error_code(),

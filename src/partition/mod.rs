@@ -11,6 +11,7 @@
 
 pub mod append;
 pub mod append_times;
+pub mod delete_records;
 pub mod error;
 pub mod leadership;
 pub mod parked;

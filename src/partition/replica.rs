@@ -277,7 +277,7 @@ impl Partition {
         }
     }
 
-    fn wake_everyone(&self) {
+    pub(super) fn wake_everyone(&self) {
         let mut woken = Vec::new();
         for waiters in [&self.on_durable, &self.on_high_watermark, &self.on_stable] {
             waiters.borrow_mut().take_all(&mut woken);

@@ -294,6 +294,10 @@ impl Shard {
                     Rc::clone(self).handle_offsets(offsets),
                 );
             }
+            ShardMessage::DeleteRecords(deletions) => {
+                let deleting = Rc::clone(self).handle_delete_records(deletions);
+                io::spawn(io::TaskClass::Background, deleting);
+            }
             ShardMessage::EpochEnds(ends) => self.handle_epoch_ends(ends),
             ShardMessage::Unpark(unpark) => self.handle_unpark(&unpark),
             ShardMessage::Wake(wake) => self.handle_wake(&wake),

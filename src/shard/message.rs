@@ -27,6 +27,8 @@ pub enum ShardMessage {
     ListOffsets(OffsetsMessage),
     /// OffsetForLeaderEpoch for partitions that the shard owns.
     EpochEnds(EpochEndsMessage),
+    /// DeleteRecords for partitions that the shard owns.
+    DeleteRecords(DeleteRecordsMessage),
     /// A parked fetch is over: its waiters are forgotten.
     Unpark(UnparkMessage),
     /// Partitions on which a fetch of this shard is parked have moved.
@@ -114,6 +116,15 @@ pub struct EpochEndsMessage {
     pub reply: ReplySender<Vec<EpochEnd>>,
 }
 
+/// The partitions of one DeleteRecords request that one shard owns.
+#[derive(Debug)]
+pub struct DeleteRecordsMessage {
+    /// Each partition once, with the offset that is to be its first, or -1.
+    pub deletions: Vec<(TopicPartition, Offset)>,
+    /// Where each starts now, in their order.
+    pub reply: ReplySender<Vec<Result<Offset, PartitionError>>>,
+}
+
 /// Where a fetch is parked on one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParkedAt {
@@ -154,6 +165,7 @@ impl fmt::Debug for ShardMessage {
             Self::Read(_) => "Read",
             Self::ListOffsets(_) => "ListOffsets",
             Self::EpochEnds(_) => "EpochEnds",
+            Self::DeleteRecords(_) => "DeleteRecords",
             Self::Unpark(_) => "Unpark",
             Self::Wake(_) => "Wake",
             Self::Run(_) => "Run",

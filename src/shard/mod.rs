@@ -13,6 +13,7 @@ mod append_workers;
 pub mod budget;
 mod core;
 mod credit;
+mod deleting;
 mod message;
 mod outbox;
 mod parking;
@@ -23,8 +24,8 @@ pub use self::core::{Shard, ShardOptions};
 pub use budget::{ANSWER_BYTES_MIN, Budget, KEPT_SHARE_IDLE_MAX};
 pub use credit::{Credit, SharedBudget};
 pub use message::{
-    AppendEntry, AppendMessage, EpochEnd, EpochEndsMessage, OffsetsMessage, ParkedAt, ReadMessage,
-    ShardMessage, UnparkMessage, WakeMessage, Work,
+    AppendEntry, AppendMessage, DeleteRecordsMessage, EpochEnd, EpochEndsMessage, OffsetsMessage,
+    ParkedAt, ReadMessage, ShardMessage, UnparkMessage, WakeMessage, Work,
 };
 pub use parking::{FetchSignal, Woken};
 pub use router::{Placement, Router};

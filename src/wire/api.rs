@@ -6,6 +6,7 @@ use super::codec::{Message, is_flexible};
 use super::messages::alter_configs::AlterConfigsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
 use super::messages::create_topics::CreateTopicsRequest;
+use super::messages::delete_records::DeleteRecordsRequest;
 use super::messages::delete_topics::DeleteTopicsRequest;
 use super::messages::describe_cluster::DescribeClusterRequest;
 use super::messages::describe_configs::DescribeConfigsRequest;
@@ -95,6 +96,7 @@ pub const APIS: &[Api] = &[
     Api::of::<ApiVersionsRequest>("ApiVersions"),
     Api::of::<CreateTopicsRequest>("CreateTopics"),
     Api::of::<DeleteTopicsRequest>("DeleteTopics"),
+    Api::of::<DeleteRecordsRequest>("DeleteRecords"),
     Api::of::<InitProducerIdRequest>("InitProducerId"),
     Api::of::<OffsetForLeaderEpochRequest>("OffsetForLeaderEpoch"),
     Api::of::<DescribeConfigsRequest>("DescribeConfigs"),

@@ -153,6 +153,7 @@ fn the_advertised_table_is_the_one_that_is_ordered() {
             (18, 0, 4),
             (19, 2, 7),
             (20, 1, 6),
+            (21, 0, 2),
             (22, 0, 5),
             (23, 2, 4),
             (32, 1, 4),

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod admin;
+pub mod process;
 pub mod requests;
 
 use std::io::{Read, Write};

@@ -102,6 +102,8 @@ fn classes() -> Vec<Class> {
         messages::create_topics::CreateTopicsResponse,
         messages::delete_topics::DeleteTopicsRequest,
         messages::delete_topics::DeleteTopicsResponse,
+        messages::delete_records::DeleteRecordsRequest,
+        messages::delete_records::DeleteRecordsResponse,
         messages::init_producer_id::InitProducerIdRequest,
         messages::init_producer_id::InitProducerIdResponse,
         messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest,

@@ -129,6 +129,7 @@ oracle! {
     api_versions: api_versions, ApiVersionsRequest, ApiVersionsResponse;
     create_topics: create_topics, CreateTopicsRequest, CreateTopicsResponse;
     delete_topics: delete_topics, DeleteTopicsRequest, DeleteTopicsResponse;
+    delete_records: delete_records, DeleteRecordsRequest, DeleteRecordsResponse;
     init_producer_id: init_producer_id, InitProducerIdRequest, InitProducerIdResponse;
     offset_for_leader_epoch: offset_for_leader_epoch,
         OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse;

@@ -41,7 +41,7 @@ pub fn compare(session: &mut Session) {
     compare_epochs(session);
 }
 
-fn create(peer: &mut Peer, name: &str, configs: Vec<(&str, &str)>) {
+pub fn create(peer: &mut Peer, name: &str, configs: Vec<(&str, &str)>) {
     let configs = configs.into_iter();
     let request = CreateTopicsRequest {
         topics: vec![CreatableTopic {
@@ -268,7 +268,7 @@ fn compare_fetch(session: &mut Session) {
 }
 
 /// Kafka answers the creation before its partitions have a leader.
-fn wait_until_led(peer: &mut Peer, topic: &str, index: i32) {
+pub fn wait_until_led(peer: &mut Peer, topic: &str, index: i32) {
     for _ in 0..200 {
         let response: ListOffsetsResponse = peer.ask(7, &ask(topic, index, -1, -1));
         if response.topics[0].partitions[0].error_code.is_none() {
@@ -305,6 +305,23 @@ fn compare_offsets(session: &mut Session) {
     for leader_epoch in [0, 5] {
         let request = |_: &Peer| ask(TOPIC, 0, -1, leader_epoch);
         session.compare("a leader's epoch", from(4), request, even);
+    }
+}
+
+/// What the first partition of a topic holds, where it starts, and what its times find.
+pub fn compare_place(session: &mut Session, topic: &str) {
+    for offset in [0, 3, 4, 5, 9] {
+        let request = |peer: &Peer| fetch(peer, topic, 0, offset);
+        session.compare("records that are left", ALL, request, even_fetched);
+    }
+    for timestamp in [-1, -2, -4, TIME.0, TIME.0 + 1] {
+        let request = |_: &Peer| ask(topic, 0, timestamp, -1);
+        session.compare(
+            "what times find",
+            ALL,
+            request,
+            |_, _: &mut ListOffsetsResponse| {},
+        );
     }
 }
 

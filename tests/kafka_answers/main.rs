@@ -10,6 +10,7 @@ mod changes;
 mod clusters;
 mod configs;
 mod data;
+mod records;
 mod session;
 mod takeover;
 mod topics;
@@ -81,7 +82,8 @@ fn administrative_keys_answer_as_apache_kafka_does() {
 fn data_keys_answer_as_apache_kafka_does() {
     let mut brokers = start();
     data::compare(&mut brokers.session);
-    judge(&brokers.session, 80);
+    records::compare(&mut brokers.session);
+    judge(&brokers.session, 250);
 }
 
 #[test]

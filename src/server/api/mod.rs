@@ -20,6 +20,7 @@ pub mod api_versions;
 pub mod brokers;
 pub mod config_changes;
 pub mod create_topics;
+pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
@@ -86,6 +87,7 @@ pub fn start(
         18 => call.answer(TaskClass::Fetch, api_versions::handle),
         19 => call.answer(TaskClass::Fetch, create_topics::handle),
         20 => call.answer(TaskClass::Fetch, delete_topics::handle),
+        21 => call.answer(TaskClass::Fetch, delete_records::handle),
         22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
         32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
         33 => call.answer(TaskClass::Fetch, alter_configs::handle),
