@@ -121,6 +121,17 @@ impl Plan {
             }
             _ => {}
         }
+        plan.limit_memory();
         plan
+    }
+
+    /// Every third plan has so little memory that batches are evicted all the time, write-back is
+    /// forced and appends wait.
+    fn limit_memory(&mut self) {
+        let mut random = Random::new(self.seed ^ 0x6d65_6d6f);
+        if random.chance(1, 3) {
+            self.cache_bytes = (32 << random.below(7)) * KIB;
+            self.buffer_factor = 1 + random.below(6);
+        }
     }
 }
