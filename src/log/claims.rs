@@ -101,6 +101,9 @@ impl Log {
 
     /// Flushes the claimed segment.
     pub(crate) async fn flush_claim(&self, claim: &Claim) -> Result<()> {
+        if self.wait_until_settled().await? {
+            return Ok(());
+        }
         match self.open_claim(claim) {
             Some(segment) => segment.flush().await,
             None => Ok(()),
@@ -207,30 +210,34 @@ impl Log {
     /// No room to copy: the partial block goes to the segment. Whoever completes that block later
     /// first puts its bytes into the journal again.
     pub(crate) async fn write_partial_block(self: &Rc<Self>, claim: &Claim) -> Result<()> {
-        let Some(segment) = self.open_claim(claim) else {
-            return Ok(());
-        };
         // Not in the log's turn: an append that has it may be waiting for the very room that this
-        // makes.
-        loop {
-            if segment.is_sealed.get() {
-                let finished = || segment.is_finished.get().then_some(());
-                return self.shard.health.race(&segment.waiters, finished).await;
-            }
-            let settled = || (!self.is_truncating.get()).then_some(());
-            self.shard.health.race(&self.waiters, settled).await?;
-            if self.open_claim(claim).is_none() {
+        // makes. So the log may be cut or deleted at every step.
+        let segment = loop {
+            if self.wait_until_settled().await? {
                 return Ok(());
+            }
+            let Some(segment) = self.open_claim(claim) else {
+                return Ok(());
+            };
+            let cuts = segment.cuts.get();
+            if segment.is_sealed.get() {
+                let finished =
+                    || (segment.is_finished.get() || segment.cuts.get() != cuts).then_some(());
+                self.shard.health.race(&segment.waiters, finished).await?;
+                continue;
             }
             self.wait_all_durable().await?;
             let target = floor_to_block(segment.size.get());
             self.write_blocks(&segment, target).await?;
             segment.wait_for_writes().await?;
-            let is_quiet = self.marks.borrow().is_empty() && !self.is_truncating.get();
-            if is_quiet && segment.issued.get() == floor_to_block(segment.size.get()) {
-                break;
+            let is_whole = !self.is_truncating.get() && segment.cuts.get() == cuts;
+            if is_whole
+                && self.marks.borrow().is_empty()
+                && segment.issued.get() == floor_to_block(segment.size.get())
+            {
+                break segment;
             }
-        }
+        };
         // From here to the write nothing waits. Whatever is appended from now on first puts the
         // block's bytes into the journal again.
         self.needs_prefix.set(true);

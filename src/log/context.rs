@@ -65,6 +65,8 @@ pub(crate) struct ShardContext {
     pub(crate) logs: RefCell<BTreeMap<LogIdentity, Rc<Log>>>,
     /// No more appends: the shard is closing.
     pub(crate) is_closing: Cell<bool>,
+    /// Logs with whole blocks that are durable and perhaps not written.
+    relief: RefCell<Vec<Weak<Log>>>,
     is_writing_partial_blocks: Cell<bool>,
     /// Derived files for which the disk has no room now.
     files_without_room: Cell<usize>,
@@ -122,6 +124,7 @@ impl ShardContext {
             readers: RefCell::default(),
             logs: RefCell::default(),
             is_closing: Cell::new(false),
+            relief: RefCell::default(),
             is_writing_partial_blocks: Cell::new(false),
             files_without_room: Cell::new(0),
         }
@@ -150,9 +153,18 @@ impl ShardContext {
         self.random.borrow_mut().below(bound)
     }
 
+    /// A log has whole blocks that memory may ask for.
+    pub(crate) fn note_whole_block(&self, log: &Rc<Log>) {
+        if !log.is_relief_noted.replace(true) {
+            self.relief.borrow_mut().push(Rc::downgrade(log));
+        }
+    }
+
     /// Memory asks: every log with a whole block to write writes it.
     pub(crate) fn relieve_memory(&self) {
-        for log in self.logs.borrow().values() {
+        let noted = std::mem::take(&mut *self.relief.borrow_mut());
+        for log in noted.iter().filter_map(Weak::upgrade) {
+            log.is_relief_noted.set(false);
             if log.has_whole_block() {
                 log.request_write_back();
             }
@@ -176,15 +188,19 @@ impl ShardContext {
                 if shard.cache.has_room(charge) {
                     break;
                 }
+                if log.is_closed() {
+                    // What a deletion frees comes with its end.
+                    continue;
+                }
                 let active = log.active_segment();
                 let claim = Claim {
                     segment_base: active.base_offset.0,
                     end_position: active.size.get(),
                     log,
                 };
-                // A failure has taken the directory offline already.
-                if claim.log.write_partial_block(&claim).await.is_err() {
-                    break;
+                // A failed write has taken the directory offline already.
+                if let Err(error) = claim.log.write_partial_block(&claim).await {
+                    tracing::debug!(%error, "no memory was freed");
                 }
             }
             // What was appended meanwhile may be what is in the way now.

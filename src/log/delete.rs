@@ -24,6 +24,8 @@ impl Log {
         self.shard.journal.room.wake_all();
         let _turn = self.order.take().await;
         self.wait_for_own_writes().await?;
+        // From here on nobody writes to the files: whoever would waits until they are gone.
+        self.is_truncating.set(true);
         if let Some(log_id) = self.log_id() {
             let signal = Signal::new(&self.shard.health);
             let segment = self.active_segment();
@@ -38,11 +40,17 @@ impl Log {
                 .enqueue(self, Entry::control(header, Bytes::new(), signal.add()));
             signal.wait(&self.shard.health).await?;
         }
-        self.remove_folder().await?;
+        let removed = self.remove_folder().await;
+        removed.map_err(|error| self.left_half_done(error))?;
         let (charge, pinned) = self.tail.borrow_mut().truncate(Offset(i64::MIN));
         self.shard.cache.drop_cached(charge, pinned);
         self.read_ahead.clear();
+        self.is_truncating.set(false);
         self.set_status(LogStatus::Gone);
+        self.segments
+            .borrow()
+            .values()
+            .for_each(|segment| segment.note_cut());
         Ok(())
     }
 

@@ -100,6 +100,8 @@ impl Log {
         self.notify(LogEvent::DurableEnd(mark.end_offset));
         if self.has_gathered() {
             self.request_write_back();
+        } else if self.has_whole_block() {
+            self.shard.note_whole_block(self);
         }
     }
 

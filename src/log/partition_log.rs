@@ -94,6 +94,8 @@ pub struct Log {
     pub(crate) needs_prefix: Cell<bool>,
     pub(crate) is_truncating: Cell<bool>,
     pub(crate) is_write_back_queued: Cell<bool>,
+    /// Memory knows that there are whole blocks to write.
+    pub(crate) is_relief_noted: Cell<bool>,
     pub(crate) is_reserving_ahead: Cell<bool>,
     /// Bytes appended since the last producer snapshot.
     pub(crate) bytes_since_snapshot: Cell<u64>,
@@ -174,6 +176,7 @@ impl Log {
             needs_prefix: Cell::new(has_partial_block),
             is_truncating: Cell::new(false),
             is_write_back_queued: Cell::new(false),
+            is_relief_noted: Cell::new(false),
             is_reserving_ahead: Cell::new(false),
             bytes_since_snapshot: Cell::new(0),
             is_snapshot_under_way: Cell::new(false),

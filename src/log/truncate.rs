@@ -144,7 +144,7 @@ impl Log {
     }
 
     /// The journal says what the files do not: only a start brings them together.
-    fn left_half_done(&self, error: LogError) -> LogError {
+    pub(crate) fn left_half_done(&self, error: LogError) -> LogError {
         if error.is_full_disk() || matches!(error, LogError::Closed) {
             return error;
         }
@@ -234,6 +234,7 @@ impl Log {
             .into_values()
             .collect();
         for segment in gone.iter().rev() {
+            segment.note_cut();
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }
@@ -313,6 +314,7 @@ impl Log {
         self.forget_past(Offset(i64::MIN));
         let gone = std::mem::take(&mut *self.segments.borrow_mut());
         for segment in gone.values().rev() {
+            segment.note_cut();
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }
@@ -369,11 +371,10 @@ impl Segment {
             position.set(at_block);
         }
         self.partial_end.set(size);
-        self.cuts.set(self.cuts.get() + 1);
         self.head_start.set(size);
         *self.head_block.borrow_mut() = block;
         self.is_sealed.set(false);
         self.is_finished.set(false);
-        self.waiters.wake_all();
+        self.note_cut();
     }
 }

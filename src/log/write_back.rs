@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::journal::Result;
-use super::partition_log::Log;
+use super::partition_log::{Log, LogStatus};
 use super::segment::{Segment, floor_to_block};
 use crate::io::{self, Durability, TaskClass};
 use crate::metrics::{Counter, Stage};
@@ -65,9 +65,9 @@ impl Log {
                     log.is_write_back_queued.set(false);
                     let active = log.active_segment();
                     let target = log.write_back_target(&active);
-                    // A failure has taken the directory offline already.
-                    if log.write_blocks(&active, target).await.is_err() {
-                        break;
+                    // A failed write has taken the directory offline already.
+                    if let Err(error) = log.write_blocks(&active, target).await {
+                        tracing::debug!(%error, "not written back");
                     }
                 }
                 shard
@@ -86,7 +86,7 @@ impl Log {
     ) -> Result<()> {
         loop {
             segment.wait_for_partial_block().await?;
-            if self.is_truncating.get() {
+            if self.is_truncating.get() || self.status.get() == LogStatus::Gone {
                 return Ok(());
             }
             let from = segment.issued.get();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Segment, floor_to_block};
 use crate::base::limits::BLOCK_BYTES;
-use crate::io::{AlignedBuffer, Durability, FlushGroup};
+use crate::io::{AlignedBuffer, Durability, File, FlushGroup};
 use crate::log::error::LogError;
 use crate::log::journal::Result;
 use crate::log::seeded::{SeededBug, is_seeded};
@@ -49,12 +49,12 @@ impl Segment {
         durability: Durability,
     ) -> Result<AlignedBuffer> {
         let to = from + buffer.len() as u64;
-        let file = self.writer(false).await?;
+        let file = self.writer_in_use().await?;
         let (result, buffer) = file.write_at(from, buffer, durability).await;
-        self.writes_in_flight.set(self.writes_in_flight.get() - 1);
         if let Err(error) = result {
             return Err(self.fail("writing", &error));
         }
+        self.writes_in_flight.set(self.writes_in_flight.get() - 1);
         self.complete(from, to);
         self.waiters.wake_all();
         Ok(buffer)
@@ -74,6 +74,19 @@ impl Segment {
             self.written.get() <= self.issued.get(),
             "written is never past issued"
         );
+    }
+
+    /// The writing descriptor of a segment whose bytes are on their way: others wait for them, so
+    /// that a file which does not open is a write that failed.
+    async fn writer_in_use(&self) -> Result<File> {
+        let opened = self.writer(false).await;
+        opened.inspect_err(|error| self.health.fail(error.to_string()))
+    }
+
+    /// What was written or flushed before this counts no longer.
+    pub(crate) fn note_cut(&self) {
+        self.cuts.set(self.cuts.get() + 1);
+        self.waiters.wake_all();
     }
 
     /// Takes the directory offline.
@@ -104,7 +117,7 @@ impl Segment {
         let mut buffer = AlignedBuffer::with_capacity(BLOCK_BYTES);
         buffer.extend_from_slice(bytes);
         buffer.pad_to_block();
-        let file = self.writer(false).await?;
+        let file = self.writer_in_use().await?;
         let position = self.issued.get();
         let (result, _) = file.write_at(position, buffer, Durability::Written).await;
         self.is_writing_partial.set(false);
