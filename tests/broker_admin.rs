@@ -6,7 +6,7 @@ mod broker;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -155,6 +155,7 @@ fn metrics_parse_and_tell_what_was_done() {
             "kafka_log_log_logendoffset{topic=\"other\",partition=\"0\"}",
             0.0,
         ),
+        ("kafka_server_raftmetrics_current_leader", 1.0),
     ];
     for (name, value) in expected {
         assert_eq!(series.get(name), Some(&value), "{name} in {text}");
@@ -453,6 +454,22 @@ fn the_command_prints_the_table() {
     assert!(is_good && !table.contains("shard 0"), "{table}");
     let (is_good, refusal) = run(&["--admin", &address, "--shard", "2"]);
     assert!(!is_good && refusal.contains("they are 0 to 1"), "{refusal}");
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_coreline"))
+        .args(["latency", "--watch", "--admin", &address])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It clears the screen before each table; the second comes by itself.
+    let mut told = Vec::new();
+    let mut out = watching.stdout.take().unwrap();
+    while told.windows(4).filter(|bytes| *bytes == b"\x1b[2J").count() < 2 {
+        let mut some = [0; 4_096];
+        let count = out.read(&mut some).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&told));
+        told.extend_from_slice(&some[..count]);
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
     let nobody = admin::bind().local_addr().unwrap().to_string();
     let (is_good, refusal) = run(&["--admin", &nobody]);
     assert!(

@@ -54,7 +54,7 @@ impl Process {
             .arg("--override")
             .arg(format!("log.dirs={}", folder.display()))
             .args(["--override", "coreline.cores=2", "--override"])
-            .args(["coreline.admin.listener=", "--override"])
+            .args(["coreline.admin.listener=127.0.0.1:0", "--override"])
             .arg(format!("coreline.memory={MEMORY}"))
             .stderr(Stdio::null())
             .stdout(Stdio::null())

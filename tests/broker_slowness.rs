@@ -114,6 +114,21 @@ impl Bad {
         found.expect("partitions are spread over the shards")
     }
 
+    /// Puts shard 1 to sleep over the answer to a client of its own; the client's wait is returned.
+    fn stall(&self, mut client: Client, ms: u64) -> impl FnOnce() + Send + use<> {
+        let shard = &self.shards[1];
+        shard.stall_ms.store(ms, Ordering::SeqCst);
+        let mut request = fetch("t", &[(0, 1_000_000)]);
+        request.max_wait_ms = 0;
+        client.send(&request, 12);
+        while shard.stall_ms.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        move || {
+            let _: (i32, FetchResponse) = client.receive(12);
+        }
+    }
+
     /// What the page shows of `request`.
     fn told(&self, request: &str, count: u64) -> Value {
         admin::until(self.harness.admin(), "/latency.json", |body| {
@@ -231,19 +246,14 @@ fn a_shard_that_stands_still_is_named_and_holds_up_nobody_else() {
 
 fn stalled_shard() -> Bad {
     let bad = Bad::start();
-    let (mut here, mut there) = (bad.client_on(0), bad.client_on(1));
+    let (mut here, there) = (bad.client_on(0), bad.client_on(1));
     let mut other = bad.client_on(0);
     let (near, far) = (bad.partition_on(0), bad.partition_on(1));
     for _ in 0..FAST {
         produce(&mut here, far);
         produce(&mut here, near);
     }
-    // Shard 1 falls asleep over the answer to a client of its own.
-    bad.shards[1].stall_ms.store(4_000, Ordering::SeqCst);
-    let stalling = std::thread::spawn(move || drop(read_end(&mut there, 0)));
-    while bad.shards[1].stall_ms.load(Ordering::SeqCst) > 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let stalling = std::thread::spawn(bad.stall(there, 4_000));
     let began = Instant::now();
     let request = requests::produce("t", -1, [(far, batch(1, 100))]);
     let late = here.send(&request, 9);
@@ -277,6 +287,34 @@ fn stalled_shard() -> Bad {
     assert!(bad.stage_max_ms("hop") >= 3_000.0);
     assert!(bad.stage_max_ms("flush") < 3_000.0);
     bad
+}
+
+#[test]
+fn a_shard_that_stands_still_for_long_makes_the_broker_unready() {
+    let bad = Bad::start();
+    let address = bad.harness.admin();
+    assert_eq!(admin::text(address, "/readyz"), "ok\n");
+    let answered = bad.stall(bad.client_on(1), 13_000);
+    let began = Instant::now();
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(admin::text(address, "/readyz"), "ok\n", "not yet");
+    std::thread::sleep(Duration::from_millis(11_500).saturating_sub(began.elapsed()));
+    let ready = admin::get(address, "/readyz").unwrap();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(
+        ready.body.starts_with("shard 1 stands still for 1"),
+        "{ready:?}"
+    );
+    // It may come back by itself: no reason to restart it yet.
+    assert_eq!(admin::text(address, "/healthz"), "ok\n");
+    answered();
+    while admin::get(address, "/readyz").unwrap().status != 200 {
+        assert!(
+            began.elapsed() < Duration::from_secs(40),
+            "it never becomes ready again"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]

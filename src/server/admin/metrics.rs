@@ -1,7 +1,7 @@
 //! Prometheus text (`/metrics`): Kafka's quantities under the names that the usual JMX exporter
 //! rules give them, as far as they exist here, and `coreline_…` for what only shards have.
 //!
-//! Absent, because it does not exist here yet: quotas, coordinators, Raft, conversions. Never
+//! Absent, because it does not exist here yet: quotas, coordinators, voters, conversions. Never
 //! faked: `jvm_…`, request times by Kafka's own stages.
 
 mod brokers;

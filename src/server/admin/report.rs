@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::base::ids::{PartitionIndex, ShardId};
+use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, ShardId};
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass};
 use crate::metrics::{Recorded, SizeCounts};
@@ -48,6 +48,8 @@ pub struct Gauges {
     pub unopened: usize,
     /// Topics of the cluster.
     pub topics: usize,
+    /// Where the metadata log ends that it goes by, and the epoch there.
+    pub metadata: (Offset, LeaderEpoch),
     /// What is bounded, in the order of [`BUDGETS`].
     pub budgets: [Fill; BUDGETS.len()],
     /// How large the journal's writes were, since the start.
@@ -150,6 +152,10 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
         partitions: shard.partition_count(),
         unopened: shard.offline_count(),
         topics: of_node(&|node| node.image_ref().topics().len()),
+        metadata: node.as_deref().map_or_else(Default::default, |node| {
+            let image = node.image_ref();
+            (image.end_offset(), image.log_epoch())
+        }),
         budgets: [
             Fill {
                 used: journal.0,

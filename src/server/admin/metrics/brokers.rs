@@ -2,7 +2,7 @@
 
 use super::super::Phase;
 use super::super::latency::name_of;
-use super::super::observer::{Observer, Window};
+use super::super::observer::{Observer, ShardView, Window};
 use super::text::Text;
 use crate::metrics::Counter;
 
@@ -28,6 +28,7 @@ pub fn render(text: &mut Text, observer: &Observer) {
     state(text, observer);
     sockets(text, observer);
     replication(text);
+    metadata(text, observer);
     requests(text, observer);
     process(text);
 }
@@ -119,12 +120,52 @@ fn replication(text: &mut Text) {
     }
 }
 
+/// The metadata log, under the rules' name and that of Strimzi's.
+fn metadata(text: &mut Text, observer: &Observer) {
+    let told = |shards: &[ShardView]| shards.iter().map(|shard| shard.gauges.metadata).max();
+    let Some((end, epoch)) = observer.shards(told) else {
+        return;
+    };
+    let leader = f64::from(observer.config.node_id.0);
+    let (epoch, end) = (f64::from(epoch.0), end.0 as f64);
+    for (names, help, value) in [
+        (
+            [
+                "kafka_server_raft_metrics_current_leader",
+                "kafka_server_raftmetrics_current_leader",
+            ],
+            "The controller",
+            leader,
+        ),
+        (
+            [
+                "kafka_server_raft_metrics_current_epoch",
+                "kafka_server_raftmetrics_current_epoch",
+            ],
+            "The metadata log's epoch",
+            epoch,
+        ),
+        (
+            [
+                "kafka_server_raft_metrics_high_watermark",
+                "kafka_server_raftmetrics_high_watermark",
+            ],
+            "Where the committed metadata ends that shards go by",
+            end,
+        ),
+    ] {
+        for name in names {
+            text.gauge(name, help).value(&[], value);
+        }
+    }
+}
+
 fn sockets(text: &mut Text, observer: &Observer) {
     let clients = &observer.config.listeners.clients;
     let listener = clients
         .first()
         .map_or("", |listener| listener.name.as_str());
-    let mut series = |name, help, value: &dyn Fn(&super::super::observer::ShardView) -> f64| {
+    let mut series = |name, help, value: &dyn Fn(&ShardView) -> f64| {
         let mut family = text.gauge(name, help);
         observer.shards(|shards| {
             for (number, shard) in shards.iter().enumerate() {
