@@ -152,6 +152,11 @@ impl Harness {
         Client::connect(self.address)
     }
 
+    /// Where its data is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The admin port's address.
     pub fn admin(&self) -> SocketAddr {
         let broker = self.broker.as_ref().unwrap();

@@ -44,6 +44,11 @@ pub fn check(texts: &BrokerTexts) -> Vec<ValueFault> {
         let reason = "Must be equal to node.id where both are set".to_owned();
         fault("broker.id", reason);
     }
+    let protocol = "security.inter.broker.protocol";
+    if given(protocol).is_some_and(|text| text != "PLAINTEXT") {
+        let reason = "Only PLAINTEXT is served between brokers".to_owned();
+        fault(protocol, reason);
+    }
     if texts.contains_key("inter.broker.listener.name")
         && texts.contains_key("security.inter.broker.protocol")
     {

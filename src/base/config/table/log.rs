@@ -5,8 +5,8 @@ use super::super::setting::{Kind::*, Range::*, Setting, Status::*, UpdateMode::*
 settings! {
     "compression.gzip.level": Int => Some("-1"), BetweenOrMinusOne(1, 9), ClusterWide, Effective;
     "Level of gzip where the broker compresses itself.";
-    "compression.lz4.level": Int => Some("9"), Between(1, 17), ClusterWide, Effective;
-    "Level of lz4 where the broker compresses itself.";
+    "compression.lz4.level": Int => Some("9"), Between(1, 17), ClusterWide, NoMeaning;
+    "Level of lz4 where the broker compresses itself; here it has one, the fast one.";
     "compression.type": String => Some("producer"),
         OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
         ClusterWide, Effective;

@@ -1,0 +1,226 @@
+//! Which test changes which effective setting and sees its effect. A topic's settings stand with
+//! `topic/` before their names.
+
+/// A test's file and name, and the settings that it changes.
+pub const PROOFS: &[(&str, &str, &[&str])] = &[
+    (
+        TOPICS,
+        "a_batch_may_be_so_large",
+        &["topic/max.message.bytes", "message.max.bytes"],
+    ),
+    (
+        TOPICS,
+        "the_brokers_clock_stamps_records",
+        &["topic/message.timestamp.type", "log.message.timestamp.type"],
+    ),
+    (
+        TOPICS,
+        "records_may_be_so_old",
+        &[
+            "topic/message.timestamp.before.max.ms",
+            "log.message.timestamp.before.max.ms",
+        ],
+    ),
+    (
+        TOPICS,
+        "records_may_be_so_far_ahead",
+        &[
+            "topic/message.timestamp.after.max.ms",
+            "log.message.timestamp.after.max.ms",
+        ],
+    ),
+    (
+        TOPICS,
+        "batches_are_stored_in_the_topics_codec",
+        &["topic/compression.type", "compression.type"],
+    ),
+    (
+        TOPICS,
+        "levels_change_what_compression_comes_to",
+        &[
+            "topic/compression.gzip.level",
+            "compression.gzip.level",
+            "topic/compression.zstd.level",
+            "compression.zstd.level",
+        ],
+    ),
+    (
+        TOPICS,
+        "acks_of_all_need_so_many_replicas",
+        &["topic/min.insync.replicas", "min.insync.replicas"],
+    ),
+    (
+        TOPICS,
+        "a_segment_rolls_at_its_size",
+        &[
+            "topic/segment.bytes",
+            "log.segment.bytes",
+            "topic/internal.segment.bytes",
+        ],
+    ),
+    (
+        TOPICS,
+        "a_segment_rolls_at_its_age",
+        &["topic/segment.ms", "log.roll.ms"],
+    ),
+    (
+        TOPICS,
+        "rolls_are_spread",
+        &["topic/segment.jitter.ms", "log.roll.jitter.ms"],
+    ),
+    (
+        TOPICS,
+        "an_index_has_so_many_entries_and_a_full_one_rolls",
+        &[
+            "topic/index.interval.bytes",
+            "log.index.interval.bytes",
+            "topic/segment.index.bytes",
+            "log.index.size.max.bytes",
+        ],
+    ),
+    (
+        TOPICS,
+        "producers_are_forgotten",
+        &["producer.id.expiration.ms"],
+    ),
+    (
+        STARTS,
+        "clients_are_told_who_the_broker_is",
+        &[
+            "node.id",
+            "broker.id",
+            "broker.rack",
+            "advertised.listeners",
+        ],
+    ),
+    (
+        STARTS,
+        "listeners_and_roles_that_are_not_served_are_refused",
+        &[
+            "inter.broker.listener.name",
+            "security.inter.broker.protocol",
+            "listener.security.protocol.map",
+            "process.roles",
+        ],
+    ),
+    (
+        STARTS,
+        "a_controllers_listener_is_not_opened",
+        &["controller.listener.names", "listeners"],
+    ),
+    (
+        STARTS,
+        "topics_are_made_by_the_brokers_defaults",
+        &[
+            "num.partitions",
+            "auto.create.topics.enable",
+            "default.replication.factor",
+        ],
+    ),
+    (
+        STARTS,
+        "topics_are_deleted_only_where_they_may_be",
+        &["delete.topic.enable"],
+    ),
+    (
+        STARTS,
+        "answers_and_requests_have_their_sizes",
+        &[
+            "fetch.max.bytes",
+            "max.request.partition.size.limit",
+            "socket.request.max.bytes",
+            "max.incremental.fetch.session.cache.slots",
+        ],
+    ),
+    (
+        STARTS,
+        "idle_connections_are_closed",
+        &["connections.max.idle.ms"],
+    ),
+    (
+        STARTS,
+        "data_is_where_the_settings_say",
+        &["log.dir", "log.dirs"],
+    ),
+    (
+        STARTS,
+        "hours_and_minutes_are_topics_milliseconds",
+        &[
+            "log.roll.hours",
+            "log.roll.jitter.hours",
+            "log.retention.hours",
+            "log.retention.minutes",
+            "log.flush.scheduler.interval.ms",
+        ],
+    ),
+    (
+        STARTS,
+        "memory_and_cores_are_divided_as_the_settings_say",
+        &[
+            "coreline.cores",
+            "coreline.memory",
+            "coreline.cache.bytes",
+            "coreline.requests.bytes",
+            "coreline.journal.bytes",
+            "coreline.admin.listener",
+        ],
+    ),
+    (
+        STARTS,
+        "latencies_are_logged_where_the_settings_say",
+        &["coreline.latency.log", "coreline.slow.request.ms"],
+    ),
+    (
+        STARTS,
+        "write_caching_takes_flushes_out_and_its_limits_bring_them_back",
+        &[
+            "topic/write.caching",
+            "coreline.write.caching",
+            "topic/flush.messages",
+            "log.flush.interval.messages",
+        ],
+    ),
+    (
+        "tests/broker_settings.rs",
+        "limits_of_connections_change_at_once",
+        &[
+            "max.connections",
+            "max.connections.per.ip",
+            "max.connections.per.ip.overrides",
+        ],
+    ),
+    (
+        "tests/broker_settings.rs",
+        "the_rate_of_new_connections_changes_at_once",
+        &["max.connection.creation.rate"],
+    ),
+    (
+        "tests/broker_retention.rs",
+        "a_topic_keeps_what_its_limit_allows_and_its_start_survives_a_restart",
+        &["topic/retention.bytes"],
+    ),
+    (
+        "tests/broker_retention.rs",
+        "records_older_than_the_limit_go_the_active_segment_with_them",
+        &["topic/retention.ms"],
+    ),
+];
+
+/// Effective settings whose effect no test sees yet.
+pub const WITHOUT_PROOF: &[&str] = &[
+    "coreline.validate.compressed",
+    "log.flush.interval.ms",
+    "log.initial.task.delay.ms",
+    "log.retention.bytes",
+    "log.retention.check.interval.ms",
+    "log.retention.ms",
+    "log.segment.delete.delay.ms",
+    "socket.listen.backlog.size",
+    "socket.receive.buffer.bytes",
+    "socket.send.buffer.bytes",
+    "topic/file.delete.delay.ms",
+    "topic/flush.ms",
+];
+
+const TOPICS: &str = "tests/settings_effects/topics.rs";
+const STARTS: &str = "tests/settings_effects/starts.rs";
