@@ -55,7 +55,7 @@
 //!   passes its beginning, so that recovery finds it. Broken by crashes while names are late:
 //!   `a_crash_anywhere_around_rolls_loses_nothing_and_leaves_no_file`.
 //! * TRUNCATE is durable, then the file is cut, then something is written past that point.
-//!   Broken by power cut between them: no test yet.
+//!   Broken by power cut between them: `seeded_truncate_after_rewrite`.
 //! * a segment goes after the log's start behind it, and a WATERMARK past it, are durable: no
 //!   record brings a part of it back. Broken by a crash in between, with the ring gone round:
 //!   `a_crash_around_a_retention_keeps_the_start_and_everything_behind_it`.

@@ -43,6 +43,11 @@ fn seeded_stale_incarnation_accepted() {
 }
 
 #[test]
+fn seeded_truncate_after_rewrite() {
+    must_be_caught(SeededBug::TruncateAfterRewrite, 7);
+}
+
+#[test]
 fn seeded_recycled_segment() {
     must_be_caught(SeededBug::RecycledSegment, 0);
 }
