@@ -55,6 +55,13 @@ pub struct Arguments {
     seconds: f64,
     #[arg(long, default_value_t = 1.0)]
     warmup_seconds: f64,
+    /// With one connection, one partition and a new topic: `segment.bytes` of that topic, so that
+    /// the acknowledgements around each roll are reported apart.
+    #[arg(long)]
+    segment_bytes: Option<u64>,
+    /// Most bytes that a fetch asks for, and 1 MiB of one partition.
+    #[arg(long, default_value_t = 50 << 20)]
+    fetch_bytes: i32,
     /// Process whose CPU time is charged.
     #[arg(long)]
     broker_pid: Option<u32>,
@@ -69,6 +76,8 @@ pub struct Done {
     pub records: u64,
     pub bytes: u64,
     pub latency_us: Histogram<u64>,
+    /// The latest acknowledgement around each roll.
+    pub rolls_us: Vec<u64>,
 }
 
 impl Default for Done {
@@ -85,6 +94,7 @@ impl Done {
             records: 0,
             bytes: 0,
             latency_us,
+            rolls_us: Vec::new(),
         }
     }
 }
@@ -146,6 +156,7 @@ fn main() {
         total.requests += done.requests;
         total.records += done.records;
         total.bytes += done.bytes;
+        total.rolls_us.extend(done.rolls_us);
         total.latency_us.add(&done.latency_us).expect("same bounds");
     }
     report(&arguments, &total, cpu, elapsed);
@@ -176,6 +187,14 @@ fn report(arguments: &Arguments, total: &Done, cpu: u64, elapsed: f64) {
             total.records as f64 * 1e6 / cpu as f64,
             total.bytes as f64 / cpu as f64,
             cpu as f64 / 1e6 / elapsed,
+        );
+    }
+    let mut rolls = total.rolls_us.clone();
+    rolls.sort_unstable();
+    if let (Some(median), Some(last)) = (rolls.get(rolls.len() / 2), rolls.last()) {
+        print!(
+            " rolls={} roll_p50_us={median} roll_max_us={last}",
+            rolls.len()
         );
     }
     println!(

@@ -58,6 +58,41 @@ pub fn run(arguments: &Arguments, number: usize, window: Window) -> io::Result<D
     }
 }
 
+/// Which batches are acknowledged around a roll: the first of a segment, and those sent while it
+/// waited.
+#[derive(Clone, Copy)]
+struct Rolls {
+    batches_per_segment: Option<u64>,
+}
+
+/// Batches after the first of a segment that may have waited with it.
+const BATCHES_AROUND_ROLL: u64 = 16;
+
+impl Rolls {
+    fn new(arguments: &Arguments, batch_bytes: u64) -> Self {
+        let batches = arguments.segment_bytes.map(|bytes| bytes / batch_bytes);
+        Self {
+            batches_per_segment: batches,
+        }
+    }
+
+    /// Takes in the latency of a topic's `number`-th batch.
+    fn note(self, done: &mut Done, number: i32, micros: u64) {
+        let Some(count) = self.batches_per_segment else {
+            return;
+        };
+        let (segment, place) = (number as u64 / count, number as u64 % count);
+        if segment == 0 || place > BATCHES_AROUND_ROLL {
+            return;
+        }
+        if place == 0 {
+            done.rolls_us.push(micros);
+        } else if let Some(latest) = done.rolls_us.last_mut() {
+            *latest = micros.max(*latest);
+        }
+    }
+}
+
 struct Frames {
     frames: Vec<Vec<u8>>,
     next: usize,
@@ -90,7 +125,8 @@ impl Frames {
     }
 }
 
-fn record(done: &mut Done, window: Window, since: Instant, frames: (u64, u64)) {
+/// Takes in an answer; its latency in microseconds where it counts.
+fn record(done: &mut Done, window: Window, since: Instant, frames: (u64, u64)) -> Option<u64> {
     let now = Instant::now();
     if now >= window.start && now <= window.end {
         done.requests += 1;
@@ -98,7 +134,9 @@ fn record(done: &mut Done, window: Window, since: Instant, frames: (u64, u64)) {
         done.bytes += frames.1;
         let micros = now.saturating_duration_since(since).as_micros() as u64;
         done.latency_us.saturating_record(micros.max(1));
+        return Some(micros);
     }
+    None
 }
 
 pub fn take_ack(stream: &mut TcpStream, buffer: &mut Vec<u8>, expected: i32) -> io::Result<()> {
@@ -150,12 +188,15 @@ fn open_loop(
     let mut answers = stream.try_clone()?;
     let mut frames = Frames::new(arguments, number);
     let sizes = (frames.records, frames.bytes);
+    let rolls = Rolls::new(arguments, frames.bytes);
     let (sent, to_answer) = mpsc::channel::<(i32, Instant)>();
     let reader = std::thread::spawn(move || -> io::Result<Done> {
         let (mut buffer, mut done) = (Vec::new(), Done::new());
         for (expected, intended) in to_answer {
             take_ack(&mut answers, &mut buffer, expected)?;
-            record(&mut done, window, intended, sizes);
+            if let Some(micros) = record(&mut done, window, intended, sizes) {
+                rolls.note(&mut done, expected, micros);
+            }
         }
         Ok(done)
     });
@@ -182,7 +223,7 @@ fn fetch(arguments: &Arguments, number: usize, window: Window) -> io::Result<Don
     let mut positions: Vec<(i32, i64)> = own.into_iter().map(|partition| (partition, 0)).collect();
     let (mut buffer, mut done, mut correlation) = (Vec::new(), Done::new(), 0);
     while Instant::now() < window.end {
-        let mut frame = protocol::fetch_frame(&arguments.topic, &positions, 50 << 20);
+        let mut frame = protocol::fetch_frame(&arguments.topic, &positions, arguments.fetch_bytes);
         let since = Instant::now();
         protocol::send(&mut stream, &mut frame, correlation)?;
         protocol::receive(&mut stream, &mut buffer)?;

@@ -283,7 +283,7 @@ impl Log {
         };
         let mut inline = BytesMut::with_capacity(16);
         inline.extend_from_slice(&self.log_start_offset().0.to_be_bytes());
-        inline.extend_from_slice(&self.recovery_point.get().0.to_be_bytes());
+        inline.extend_from_slice(&self.recovery_point().0.to_be_bytes());
         let header = RecordHeader {
             end_before: self.log_end_offset(),
             end_after: self.log_end_offset(),

@@ -60,6 +60,10 @@
 //!   record brings a part of it back. Broken by a crash in between, with the ring gone round:
 //!   `a_crash_around_a_retention_keeps_the_start_and_everything_behind_it`.
 //!
+//! * the recovery point names nothing that is not durable in segments, with a snapshot and indexes
+//!   below it. Broken by power cuts around a snapshot:
+//!   `the_recovery_point_follows_snapshots_and_never_passes_what_is_durable`.
+//!
 //! # Recovery
 //!
 //! * a file is read only under the lock that a dead process's writes still hold. Broken by
@@ -113,4 +117,5 @@
 //!   its first record. A folder without an id of the current incarnation is at rest: recovery or a
 //!   clean shutdown made it wholly durable and nothing was written since.
 //! * The log start offset and the recovery point of a running log stand in its WATERMARKs; Kafka's
-//!   checkpoint files are written by recovery and by a clean shutdown only.
+//!   checkpoint files, which a running broker writes in Kafka's intervals, are for tools: recovery
+//!   goes by the journal.

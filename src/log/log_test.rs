@@ -353,3 +353,6 @@ fn cycles_are_shared_by_what_is_in_flight() {
 mod damage_test;
 #[path = "closed_test.rs"]
 mod closed_test;
+
+#[path = "checkpoints_test.rs"]
+mod checkpoints_test;

@@ -72,6 +72,7 @@ pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
 pub use config::{BufferBytes, ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};
 pub use partition_log::{Log, LogEvent};
+pub use recovery::{CheckpointFile, write_checkpoint};
 pub use recovery::{RecoveryOptions, RecoveryReport, recover, seal_directory};
 pub use retention::{DeletedSegment, RetentionCause};
 pub use shard_logs::{ClosedLog, ShardLogs, ShardLogsOptions};

@@ -71,6 +71,8 @@ pub struct Log {
     pub(crate) config: RefCell<Rc<LogConfig>>,
     pub(crate) ends: Ends,
     pub(crate) recovery_point: Cell<Offset>,
+    /// The last durable snapshot: segment, position and offset. The recovery point follows it.
+    pub(crate) snapshot_place: Cell<Option<(Offset, u64, Offset)>>,
     pub(crate) segments: RefCell<BTreeMap<i64, Rc<Segment>>>,
     active: RefCell<Rc<Segment>>,
     pub(crate) next_segment: RefCell<NextSegment>,
@@ -134,6 +136,13 @@ impl LogParts {
 }
 
 impl Log {
+    /// All below is durable in segments, and what is derived from it too.
+    #[must_use]
+    pub fn recovery_point(&self) -> Offset {
+        self.advance_to_snapshot();
+        self.recovery_point.get()
+    }
+
     /// Base offsets of the segments and their bytes.
     pub(crate) fn segment_sizes(&self) -> Vec<(Offset, u64)> {
         let size = |segment: &Rc<Segment>| (segment.base_offset, segment.size.get());
@@ -157,6 +166,7 @@ impl Log {
                 durable_issue: Cell::default(),
             },
             recovery_point: Cell::new(parts.recovery_point),
+            snapshot_place: Cell::default(),
             segments: RefCell::new(parts.segments),
             active: RefCell::new(parts.active),
             next_segment: RefCell::default(),

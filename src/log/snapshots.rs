@@ -8,7 +8,7 @@ use super::error::LogError;
 use super::format::file_names::LogFileKind;
 use super::format::producer_snapshot;
 use super::format::producer_state::ProducerStates;
-use super::journal::Result;
+use super::journal::{Result, Signal};
 use super::partition_log::Log;
 use super::segment::{Segment, segment_path};
 use crate::base::ids::Offset;
@@ -78,14 +78,47 @@ impl Log {
         }
         self.bytes_since_snapshot.set(0);
         let snapshot = Snapshot::of(self.log_end_offset(), &self.producers.borrow());
-        let files = self.derived_files(&self.active_segment(), &snapshot);
+        let segment = self.active_segment();
+        let place = (segment.base_offset, segment.size.get(), snapshot.offset);
+        let files = self.derived_files(&segment, &snapshot);
         let log = Rc::clone(self);
         io::spawn(TaskClass::Background, async move {
-            if let Err(error) = log.put_in_place(files).await {
-                tracing::warn!(%error, "no producer snapshot this time");
+            match log.put_in_place(files).await {
+                Ok(()) => log.confirm_snapshot(&segment, place).await,
+                Err(error) => tracing::warn!(%error, "no producer snapshot this time"),
             }
             log.is_snapshot_under_way.set(false);
             log.waiters.wake_all();
         });
+    }
+
+    /// A snapshot is durable. So are the bytes below it now, and a WATERMARK says so: recovery
+    /// looks at none of them again, however much went direct since the journal came round last.
+    async fn confirm_snapshot(self: &Rc<Self>, segment: &Segment, place: (Offset, u64, Offset)) {
+        self.snapshot_place.set(Some(place));
+        // Of a sealed segment the roll's own task takes care. A failure is told where it happens.
+        if !segment.is_sealed.get() && segment.flush().await.is_ok() {
+            self.queue_watermark(&Signal::new(&self.shard.health));
+        }
+    }
+
+    /// Moves the recovery point to the last snapshot once all below that is durable in its
+    /// segments: those before are finished, and the one of the snapshot is flushed so far.
+    pub(crate) fn advance_to_snapshot(&self) {
+        let Some((base, position, offset)) = self.snapshot_place.get() else {
+            return;
+        };
+        let segments = self.segments.borrow();
+        let mut unfinished = segments
+            .values()
+            .filter(|segment| !segment.is_finished.get());
+        if let Some(segment) = unfinished.next()
+            && segment.base_offset == base
+            && segment.flushed.get() >= position
+        {
+            self.recovery_point
+                .set(self.recovery_point.get().max(offset));
+            self.snapshot_place.set(None);
+        }
     }
 }

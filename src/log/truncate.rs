@@ -272,6 +272,7 @@ impl Log {
         let (charge, pinned) = self.tail.borrow_mut().truncate(end);
         self.shard.cache.drop_cached(charge, pinned);
         self.read_ahead.clear();
+        self.snapshot_place.set(None);
         self.epochs.borrow_mut().truncate_from_end(end);
     }
 

@@ -5,6 +5,7 @@
 //!     ─▶ metadata log closes ─▶ clean-shutdown file
 //! ```
 
+mod checkpoints;
 mod control;
 mod hosting;
 pub mod connection_limits;

@@ -98,6 +98,11 @@ impl Harness {
         (self.broker, self.address) = (Some(broker), address);
     }
 
+    /// Where its files are.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Creates a topic; answers its id.
     pub fn create_topic(&mut self, name: &str, partitions: i32) -> Uuid {
         self.create_topic_with(name, partitions, &[])

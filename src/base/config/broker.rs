@@ -63,6 +63,8 @@ pub struct BrokerConfig {
     pub high_watermark_checkpoint_ms: i64,
     /// `log.flush.start.offset.checkpoint.interval.ms`
     pub log_start_checkpoint_ms: i64,
+    /// `log.flush.offset.checkpoint.interval.ms`
+    pub recovery_point_checkpoint_ms: i64,
     /// `log.retention.check.interval.ms`
     pub retention_check_ms: i64,
     /// `log.initial.task.delay.ms`
@@ -154,6 +156,7 @@ impl BrokerConfig {
             high_watermark_checkpoint_ms: values
                 .long("replica.high.watermark.checkpoint.interval.ms"),
             log_start_checkpoint_ms: values.long("log.flush.start.offset.checkpoint.interval.ms"),
+            recovery_point_checkpoint_ms: values.long("log.flush.offset.checkpoint.interval.ms"),
             retention_check_ms: values.long("log.retention.check.interval.ms"),
             initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),

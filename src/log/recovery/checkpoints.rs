@@ -1,6 +1,8 @@
-//! Kafka's checkpoint files of a log directory: recovery points and log start offsets.
+//! Kafka's checkpoint files of a log directory: recovery points, log start offsets and high
+//! watermarks. Recovery and a clean shutdown write the first two, a running broker all three from
+//! time to time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::folders::Folder;
@@ -8,11 +10,64 @@ use crate::base::ids::{Offset, PartitionIndex};
 use crate::io;
 use crate::log::error::LogError;
 use crate::log::format::checkpoint_files::{PartitionOffsets, decode, encode};
-use crate::log::format::file_names::{LOG_START_CHECKPOINT, RECOVERY_POINT_CHECKPOINT};
+use crate::log::format::file_names::{
+    HIGH_WATERMARK_CHECKPOINT, LOG_START_CHECKPOINT, RECOVERY_POINT_CHECKPOINT,
+};
 use crate::log::open::read_small;
 use crate::log::shard_logs::ClosedLog;
 
-/// Both files in memory.
+/// Kafka's checkpoint files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckpointFile {
+    /// `recovery-point-offset-checkpoint`
+    RecoveryPoints,
+    /// `log-start-offset-checkpoint`
+    LogStarts,
+    /// `replication-offset-checkpoint`
+    HighWatermarks,
+}
+
+impl CheckpointFile {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::RecoveryPoints, Self::LogStarts, Self::HighWatermarks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::RecoveryPoints => RECOVERY_POINT_CHECKPOINT,
+            Self::LogStarts => LOG_START_CHECKPOINT,
+            Self::HighWatermarks => HIGH_WATERMARK_CHECKPOINT,
+        }
+    }
+}
+
+/// Writes the offsets of the open logs durably; of others, those lines stay whose folder is there.
+///
+/// # Errors
+/// What the file system answers.
+pub async fn write_checkpoint(
+    directory: &Path,
+    file: CheckpointFile,
+    open: &PartitionOffsets,
+) -> Result<(), LogError> {
+    let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
+    let mut offsets = read_file(directory, file.name()).await?;
+    offsets.retain(|key, _| !open.contains_key(key));
+    if !offsets.is_empty() {
+        let entries = io::directory::list(directory).await.map_err(failed)?;
+        let folders: BTreeSet<String> = entries.into_iter().map(|entry| entry.name).collect();
+        offsets.retain(|(topic, partition), _| folders.contains(&format!("{topic}-{partition}")));
+    }
+    offsets.extend(open.clone());
+    if file == CheckpointFile::LogStarts {
+        // As in Kafka, a log that starts at 0 has no line.
+        offsets.retain(|_, offset| *offset > Offset(0));
+    }
+    let path = directory.join(file.name());
+    let written = io::directory::write_file_durably(&path, &encode(&offsets)).await;
+    written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))
+}
+
+/// Both files that recovery needs, in memory.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
     recovery_points: PartitionOffsets,

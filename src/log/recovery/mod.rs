@@ -33,6 +33,7 @@ mod seal;
 
 pub(crate) use checkpoints::read_log_starts;
 pub(crate) use checkpoints::read_recovery_points;
+pub use checkpoints::{CheckpointFile, write_checkpoint};
 pub(crate) use ring_reader::open_locked;
 pub use seal::seal_directory;
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+use super::checkpoints::Checkpoints;
 use super::shards::{Shards, ShardsOptions};
 use super::strays;
 use crate::base::config::{BrokerConfig, Budgets};
@@ -81,6 +82,7 @@ struct Control {
     handle: ControlHandle,
     broker_epoch: BrokerEpoch,
     controller: JoinHandle<bool>,
+    checkpoints: Rc<Checkpoints>,
 }
 
 async fn start(options: ControlOptions) -> Result<Control, String> {
@@ -120,8 +122,10 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
         }
         ended.is_ok()
     });
+    let checkpoints = Checkpoints::start(shards.publisher(), &config);
     let control = Control {
         config,
+        checkpoints,
         shards,
         handle,
         broker_epoch,
@@ -169,6 +173,7 @@ impl Control {
     /// Shards first, since their requests may still ask the controller; then the metadata log; the
     /// clean-shutdown file last, and only if nothing failed.
     async fn stop(self) -> bool {
+        self.checkpoints.stop().await;
         let closed = self.shards.stop().await;
         self.handle.stop().await;
         let is_controller_closed = self.controller.await;

@@ -127,8 +127,9 @@ settings! {
     "Bytes of a whole answer to a follower.";
     "replica.fetch.wait.max.ms": Int => Some("500"), Any, ReadOnly, NoMeaning;
     "Time that a follower's fetch may wait.";
-    "replica.high.watermark.checkpoint.interval.ms": Long => Some("5000"), Any, ReadOnly, NotYet;
-    "Pause between writes of the high watermarks.";
+    "replica.high.watermark.checkpoint.interval.ms": Long => Some("5000"),
+        Any, ReadOnly, Effective;
+    "Pause between writes of the high watermarks to their file; 0 or less: none.";
     "replica.lag.time.max.ms": Long => Some("30000"), Any, ReadOnly, NoMeaning;
     "Time after which a follower that lags leaves the in-sync replicas.";
     "replica.selector.class": String => None, Any, ReadOnly, Refused;

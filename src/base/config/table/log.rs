@@ -53,14 +53,14 @@ settings! {
     "log.flush.interval.ms": Long => None, Any, ClusterWide, Effective;
     "With write caching, longest time that a record stays unflushed.";
     "log.flush.offset.checkpoint.interval.ms": Int => Some("60000"),
-        AtLeast(0), ReadOnly, NoMeaning;
-    "Pause between writes of the recovery points; here the journal holds them.";
+        AtLeast(0), ReadOnly, Effective;
+    "Pause between writes of the recovery points to their file; the journal has them; 0: none.";
     "log.flush.scheduler.interval.ms": Long => Some("9223372036854775807"),
         Any, ReadOnly, Effective;
     "Stands in for `log.flush.interval.ms` when that is not set.";
     "log.flush.start.offset.checkpoint.interval.ms": Int => Some("60000"),
-        AtLeast(0), ReadOnly, NotYet;
-    "Pause between writes of the log start offsets.";
+        AtLeast(0), ReadOnly, Effective;
+    "Pause between writes of the log start offsets to their file; 0: none.";
     "log.index.interval.bytes": Int => Some("4096"), AtLeast(0), ClusterWide, Effective;
     "Bytes of the log between two entries of its offset index.";
     "log.index.size.max.bytes": Int => Some("10485760"), AtLeast(4), ClusterWide, Effective;

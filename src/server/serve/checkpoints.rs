@@ -1,0 +1,121 @@
+//! Kafka's checkpoint files while the broker runs, each in its own interval: recovery points, log
+//! start offsets, high watermarks. Coreline's own recovery goes by the journal; the files are for
+//! tools, and for whoever takes over the folder.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::publisher::Publisher;
+use crate::base::config::BrokerConfig;
+use crate::base::ids::{Offset, PartitionIndex};
+use crate::io::{self, TaskClass};
+use crate::log::{CheckpointFile, LogError, write_checkpoint};
+use crate::shard::Shard;
+
+type Offsets = BTreeMap<(String, PartitionIndex), Offset>;
+
+/// Between two looks whether a write has ended.
+const WAIT_STEP: Duration = Duration::from_millis(2);
+
+/// The tasks that write the files.
+pub struct Checkpoints {
+    publisher: Rc<Publisher>,
+    directory: PathBuf,
+    /// What was written last: nothing is written twice.
+    written: RefCell<BTreeMap<CheckpointFile, Offsets>>,
+    is_stopping: Cell<bool>,
+    writes: Cell<usize>,
+}
+
+impl Checkpoints {
+    /// Starts a task for each file with an interval.
+    pub fn start(publisher: &Rc<Publisher>, config: &BrokerConfig) -> Rc<Self> {
+        let checkpoints = Rc::new(Self {
+            publisher: Rc::clone(publisher),
+            directory: config.log_dir.clone(),
+            written: RefCell::default(),
+            is_stopping: Cell::new(false),
+            writes: Cell::new(0),
+        });
+        for file in CheckpointFile::ALL {
+            let ms = match file {
+                CheckpointFile::RecoveryPoints => config.recovery_point_checkpoint_ms,
+                CheckpointFile::LogStarts => config.log_start_checkpoint_ms,
+                CheckpointFile::HighWatermarks => config.high_watermark_checkpoint_ms,
+            };
+            let interval = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+            if interval > Duration::ZERO {
+                let task = Rc::clone(&checkpoints).write_from_time_to_time(file, interval);
+                io::spawn_detached(TaskClass::Background, task);
+            }
+        }
+        checkpoints
+    }
+
+    /// No more is written once this answers: the end of a clean shutdown writes the files itself.
+    pub async fn stop(&self) {
+        self.is_stopping.set(true);
+        while self.writes.get() > 0 {
+            io::sleep(WAIT_STEP).await;
+        }
+    }
+
+    async fn write_from_time_to_time(self: Rc<Self>, file: CheckpointFile, interval: Duration) {
+        while !self.is_stopping.get() {
+            io::sleep(interval).await;
+            let Some(offsets) = self.gather(file).await else {
+                continue;
+            };
+            let is_known = self.written.borrow().get(&file) == Some(&offsets);
+            if is_known || self.is_stopping.get() {
+                continue;
+            }
+            self.writes.set(self.writes.get() + 1);
+            match write_checkpoint(&self.directory, file, &offsets).await {
+                Ok(()) => {
+                    self.written.borrow_mut().insert(file, offsets);
+                }
+                Err(error) => tell(&error),
+            }
+            self.writes.set(self.writes.get() - 1);
+        }
+    }
+
+    /// Of all shards; `None` when one is stopping.
+    async fn gather(&self, file: CheckpointFile) -> Option<Offsets> {
+        let mut all = Offsets::new();
+        for shard in self.publisher.shards() {
+            let look = move |shard: Rc<Shard>| async move { offsets_of(&shard, file) };
+            all.extend(self.publisher.run(shard, look).await.await?);
+        }
+        Some(all)
+    }
+}
+
+fn tell(error: &LogError) {
+    tracing::warn!("a checkpoint file is not up to date: {error}");
+}
+
+/// Of one shard's partitions; a damaged log's lines stay as they are.
+fn offsets_of(shard: &Shard, file: CheckpointFile) -> Offsets {
+    let partitions = shard.partitions();
+    let sound = partitions
+        .iter()
+        .filter(|partition| partition.log().damage().is_none());
+    let offset = |partition: &crate::partition::Partition| match file {
+        CheckpointFile::RecoveryPoints => partition.log().recovery_point(),
+        CheckpointFile::LogStarts => partition.log().log_start_offset(),
+        CheckpointFile::HighWatermarks => partition.high_watermark(),
+    };
+    let line = |partition: &Rc<crate::partition::Partition>| {
+        let identity = partition.log().identity();
+        (
+            (identity.topic.clone(), identity.partition),
+            offset(partition),
+        )
+    };
+    sound.map(line).collect()
+}
