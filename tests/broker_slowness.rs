@@ -298,6 +298,15 @@ fn a_shard_that_stands_still_for_long_makes_the_broker_unready() {
     let began = Instant::now();
     std::thread::sleep(Duration::from_secs(6));
     assert_eq!(admin::text(address, "/readyz"), "ok\n", "not yet");
+    // Whoever asks meanwhile is told what was told last, and leaves no heap of questions behind.
+    let asking = || admin::text(address, "/metrics");
+    std::thread::scope(|scope| (0..10).for_each(|_| drop(scope.spawn(asking))));
+    let told: Value = serde_json::from_str(&admin::text(address, "/latency.json")).unwrap();
+    assert!(told["shards"][1]["inbox"].as_u64().unwrap() <= 2, "{told}");
+    assert!(
+        began.elapsed() < Duration::from_secs(11),
+        "asking took long"
+    );
     std::thread::sleep(Duration::from_millis(11_500).saturating_sub(began.elapsed()));
     let ready = admin::get(address, "/readyz").unwrap();
     assert_eq!(ready.status, 503, "{ready:?}");

@@ -47,6 +47,8 @@ pub struct ShardView {
     pub counters: Vec<u64>,
     /// Where it stood.
     pub gauges: Box<Gauges>,
+    /// It was asked for its partitions and has not told them yet.
+    are_partitions_asked: bool,
     /// Its partitions, and when they were told.
     pub partitions: (Vec<PartitionReport>, Option<Instant>),
 }
@@ -110,6 +112,7 @@ impl Observer {
             heard_at: Instant::now(),
             counters: Vec::new(),
             gauges: Box::default(),
+            are_partitions_asked: false,
             partitions: (Vec::new(), None),
         };
         *self.shards.borrow_mut() = shards.into_iter().map(view).collect();
@@ -168,6 +171,7 @@ impl Observer {
             Report::Partitions { shard, partitions } => {
                 if let Some(view) = shards.get_mut(of(shard)) {
                     view.partitions = (partitions, Some(Instant::now()));
+                    view.are_partitions_asked = false;
                 }
             }
             Report::Interval {
@@ -234,10 +238,12 @@ impl Observer {
             at.is_none_or(|at| at.elapsed() > PARTITIONS_AGE_MAX)
         };
         if self.phase.get() == Phase::Serving {
-            for view in self.shards.borrow().iter().filter(|view| is_old(view)) {
-                let _ = view
-                    .inbox
-                    .try_send(report::ask_partitions(self.reports.clone()));
+            let mut shards = self.shards.borrow_mut();
+            let due = |view: &&mut ShardView| is_old(view) && !view.are_partitions_asked;
+            // However many ask here, a shard has one such message before it.
+            for view in shards.iter_mut().filter(due) {
+                let message = report::ask_partitions(self.reports.clone());
+                view.are_partitions_asked = view.inbox.try_send(message).is_ok();
             }
         }
         self.until(wait, |shards| !shards.iter().any(is_old)).await;
