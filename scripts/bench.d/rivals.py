@@ -69,6 +69,8 @@ def bench_paired(arguments):
                  warmup_seconds=arguments.rival_warmup)
         for pace in ("saturated", "paced"):
             for record, acks, partitions in WORKLOADS:
+                if arguments.acks not in (None, acks):
+                    continue
                 paired_row(program, (ours, rival), arguments, (pace, record, acks, partitions))
     finally:
         for broker in brokers:
