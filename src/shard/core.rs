@@ -160,6 +160,12 @@ impl Shard {
         self.attachment.borrow_mut().take();
     }
 
+    /// All shards, this one included.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        let count = u16::try_from(self.outbox.shard_count()).unwrap_or(u16::MAX);
+        (0..count).map(ShardId)
+    }
+
     /// Sends a message to a shard, this one included.
     pub fn send(&self, to: ShardId, message: ShardMessage) {
         if to != self.id {
@@ -297,6 +303,10 @@ impl Shard {
             ShardMessage::DeleteRecords(deletions) => {
                 let deleting = Rc::clone(self).handle_delete_records(deletions);
                 io::spawn(io::TaskClass::Background, deleting);
+            }
+            ShardMessage::LogSizes(wanted) => {
+                let telling = Rc::clone(self).handle_log_sizes(wanted);
+                io::spawn(io::TaskClass::Background, telling);
             }
             ShardMessage::EpochEnds(ends) => self.handle_epoch_ends(ends),
             ShardMessage::Unpark(unpark) => self.handle_unpark(&unpark),

@@ -29,6 +29,8 @@ pub enum ShardMessage {
     EpochEnds(EpochEndsMessage),
     /// DeleteRecords for partitions that the shard owns.
     DeleteRecords(DeleteRecordsMessage),
+    /// The sizes of logs that the shard owns.
+    LogSizes(LogSizesMessage),
     /// A parked fetch is over: its waiters are forgotten.
     Unpark(UnparkMessage),
     /// Partitions on which a fetch of this shard is parked have moved.
@@ -125,6 +127,24 @@ pub struct DeleteRecordsMessage {
     pub reply: ReplySender<Vec<Result<Offset, PartitionError>>>,
 }
 
+/// The logs of one DescribeLogDirs request that one shard owns.
+#[derive(Debug)]
+pub struct LogSizesMessage {
+    /// Which; `None` for all.
+    pub partitions: Option<Vec<TopicPartition>>,
+    /// Those that are hosted, in no order.
+    pub reply: ReplySender<LogSizes>,
+}
+
+/// What a shard tells of its logs.
+#[derive(Debug, Default)]
+pub struct LogSizes {
+    /// Whether a failed write or flush has taken their directory offline.
+    pub is_offline: bool,
+    /// Bytes of each one's segments.
+    pub sizes: Vec<(TopicPartition, u64)>,
+}
+
 /// Where a fetch is parked on one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParkedAt {
@@ -166,6 +186,7 @@ impl fmt::Debug for ShardMessage {
             Self::ListOffsets(_) => "ListOffsets",
             Self::EpochEnds(_) => "EpochEnds",
             Self::DeleteRecords(_) => "DeleteRecords",
+            Self::LogSizes(_) => "LogSizes",
             Self::Unpark(_) => "Unpark",
             Self::Wake(_) => "Wake",
             Self::Run(_) => "Run",

@@ -24,8 +24,9 @@ pub use self::core::{Shard, ShardOptions};
 pub use budget::{ANSWER_BYTES_MIN, Budget, KEPT_SHARE_IDLE_MAX};
 pub use credit::{Credit, SharedBudget};
 pub use message::{
-    AppendEntry, AppendMessage, DeleteRecordsMessage, EpochEnd, EpochEndsMessage, OffsetsMessage,
-    ParkedAt, ReadMessage, ShardMessage, UnparkMessage, WakeMessage, Work,
+    AppendEntry, AppendMessage, DeleteRecordsMessage, EpochEnd, EpochEndsMessage, LogSizes,
+    LogSizesMessage, OffsetsMessage, ParkedAt, ReadMessage, ShardMessage, UnparkMessage,
+    WakeMessage, Work,
 };
 pub use parking::{FetchSignal, Woken};
 pub use router::{Placement, Router};

@@ -36,6 +36,11 @@ impl Outbox {
         }
     }
 
+    /// How many shards there are.
+    pub fn shard_count(&self) -> usize {
+        self.senders.len().max(1)
+    }
+
     /// Queues a message. One to a shard that does not exist is dropped, with its reply slot.
     pub fn send(&self, to: ShardId, message: ShardMessage) {
         if let Some(queue) = self.queued.borrow_mut().get_mut(usize::from(to.0)) {

@@ -3,10 +3,13 @@
 use std::rc::Rc;
 
 use super::core::Shard;
-use super::message::{EpochEndsMessage, OffsetsMessage, ReadMessage};
+use super::message::{EpochEndsMessage, LogSizes, LogSizesMessage, OffsetsMessage, ReadMessage};
 use crate::io;
 use crate::metrics::Stage;
-use crate::partition::{PartitionError, PartitionRead, ReadBounds, Waiter};
+use crate::partition::{Partition, PartitionError, PartitionRead, ReadBounds, Waiter};
+
+/// Logs whose sizes are told before others have their turn.
+const LOGS_AT_A_TURN: usize = 64;
 
 impl Shard {
     /// Reads all partitions of a fetch in order, then parks on them if too little was found and
@@ -75,6 +78,23 @@ impl Shard {
             });
         }
         message.reply.send(answers);
+    }
+
+    pub(super) async fn handle_log_sizes(self: Rc<Self>, message: LogSizesMessage) {
+        let partitions = match message.partitions {
+            None => self.partitions(),
+            Some(wanted) => wanted.iter().filter_map(|id| self.partition(*id)).collect(),
+        };
+        let mut sizes = Vec::with_capacity(partitions.len());
+        for some in partitions.chunks(LOGS_AT_A_TURN) {
+            let size = |one: &Rc<Partition>| (one.id(), one.log().size_bytes());
+            sizes.extend(some.iter().map(size));
+            io::yield_now().await;
+        }
+        message.reply.send(LogSizes {
+            is_offline: self.logs().is_offline(),
+            sizes,
+        });
     }
 
     pub(super) fn handle_epoch_ends(&self, message: EpochEndsMessage) {

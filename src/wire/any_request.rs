@@ -55,6 +55,8 @@ pub fn read_any(frame: BytesMut) -> Result<AnyRequest, HeaderError> {
         messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest,
         messages::describe_configs::DescribeConfigsRequest,
         messages::alter_configs::AlterConfigsRequest,
+        messages::describe_log_dirs::DescribeLogDirsRequest,
+        messages::create_partitions::CreatePartitionsRequest,
         messages::incremental_alter_configs::IncrementalAlterConfigsRequest,
         messages::list_config_resources::ListConfigResourcesRequest,
         messages::describe_cluster::DescribeClusterRequest,

@@ -5,11 +5,13 @@ use std::ops::RangeInclusive;
 use super::codec::{Message, is_flexible};
 use super::messages::alter_configs::AlterConfigsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
+use super::messages::create_partitions::CreatePartitionsRequest;
 use super::messages::create_topics::CreateTopicsRequest;
 use super::messages::delete_records::DeleteRecordsRequest;
 use super::messages::delete_topics::DeleteTopicsRequest;
 use super::messages::describe_cluster::DescribeClusterRequest;
 use super::messages::describe_configs::DescribeConfigsRequest;
+use super::messages::describe_log_dirs::DescribeLogDirsRequest;
 use super::messages::describe_topic_partitions::DescribeTopicPartitionsRequest;
 use super::messages::fetch::FetchRequest;
 use super::messages::find_coordinator::FindCoordinatorRequest;
@@ -101,6 +103,8 @@ pub const APIS: &[Api] = &[
     Api::of::<OffsetForLeaderEpochRequest>("OffsetForLeaderEpoch"),
     Api::of::<DescribeConfigsRequest>("DescribeConfigs"),
     Api::of::<AlterConfigsRequest>("AlterConfigs"),
+    Api::of::<DescribeLogDirsRequest>("DescribeLogDirs"),
+    Api::of::<CreatePartitionsRequest>("CreatePartitions"),
     Api::of::<IncrementalAlterConfigsRequest>("IncrementalAlterConfigs"),
     Api::of::<DescribeClusterRequest>("DescribeCluster"),
     Api::of::<ListConfigResourcesRequest>("ListConfigResources"),

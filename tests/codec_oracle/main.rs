@@ -135,6 +135,8 @@ oracle! {
         OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse;
     describe_configs: describe_configs, DescribeConfigsRequest, DescribeConfigsResponse;
     alter_configs: alter_configs, AlterConfigsRequest, AlterConfigsResponse;
+    describe_log_dirs: describe_log_dirs, DescribeLogDirsRequest, DescribeLogDirsResponse;
+    create_partitions: create_partitions, CreatePartitionsRequest, CreatePartitionsResponse;
     incremental_alter_configs: incremental_alter_configs,
         IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse;
     list_config_resources: list_config_resources,

@@ -10,6 +10,7 @@ mod changes;
 mod clusters;
 mod configs;
 mod data;
+mod growth;
 mod records;
 mod session;
 mod takeover;
@@ -83,7 +84,8 @@ fn data_keys_answer_as_apache_kafka_does() {
     let mut brokers = start();
     data::compare(&mut brokers.session);
     records::compare(&mut brokers.session);
-    judge(&brokers.session, 250);
+    growth::compare(&mut brokers.session);
+    judge(&brokers.session, 320);
 }
 
 #[test]

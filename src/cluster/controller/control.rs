@@ -10,6 +10,7 @@ use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
 use crate::cluster::metadata_log::MetadataLogError;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, InboxSender};
+use crate::wire::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
 use crate::wire::messages::create_topics::{CreateTopicsRequest, CreateTopicsResponse};
 use crate::wire::messages::delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
 
@@ -65,6 +66,10 @@ pub(super) enum ControlRequest {
         request: CreateTopicsRequest,
         reply: ReplySender<Answer<CreateTopicsResponse>>,
     },
+    CreatePartitions {
+        request: CreatePartitionsRequest,
+        reply: ReplySender<Answer<CreatePartitionsResponse>>,
+    },
     DeleteTopics {
         request: DeleteTopicsRequest,
         version: i16,
@@ -107,6 +112,16 @@ impl ControlHandle {
     ) -> Answer<CreateTopicsResponse> {
         let (reply, answer) = reply_slot();
         let request = ControlRequest::CreateTopics { request, reply };
+        self.ask(request, answer).await?
+    }
+
+    /// Adds partitions to topics. Answered when they can be used.
+    pub async fn create_partitions(
+        &self,
+        request: CreatePartitionsRequest,
+    ) -> Answer<CreatePartitionsResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::CreatePartitions { request, reply };
         self.ask(request, answer).await?
     }
 

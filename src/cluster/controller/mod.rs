@@ -211,6 +211,10 @@ impl Controller {
                     decide::create_topics(&self.image, &request, context, &mut self.random);
                 reply.send(self.carry_out(decision, publish).await);
             }
+            ControlRequest::CreatePartitions { request, reply } => {
+                let decision = decide::create_partitions(&self.image, &request, &mut self.random);
+                reply.send(self.carry_out(decision, publish).await);
+            }
             ControlRequest::DeleteTopics {
                 request,
                 version,

@@ -232,7 +232,7 @@ fn decide_one(
 }
 
 /// The record of a partition whose first live replica leads.
-fn new_partition(
+pub(super) fn new_partition(
     image: &Image,
     topic_id: Uuid,
     partition_id: PartitionIndex,

@@ -4,6 +4,7 @@
 
 pub mod alter_configs;
 pub mod client_metrics;
+mod create_partitions;
 mod create_topics;
 mod delete_topics;
 mod placement;
@@ -16,6 +17,7 @@ use crate::base::limits::REFUSAL_MESSAGE_BYTES_MAX;
 use crate::cluster::records::MetadataRecord;
 use crate::wire::primitives::STRING_BYTES_MAX;
 
+pub use create_partitions::create_partitions;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};

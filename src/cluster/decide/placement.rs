@@ -2,6 +2,7 @@
 //! over the live brokers.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::Refusal;
 use super::create_topics::{CreateTopicsContext, Replicas};
@@ -40,13 +41,7 @@ pub(super) fn assigned_replicas(
         }
         check_assignment(image, &assignment.broker_ids, replication_factor).map_err(invalid)?;
         replication_factor = Some(assignment.broker_ids.len());
-        let is_live = |id: &BrokerId| image.broker(*id).is_some_and(|broker| !broker.fenced);
-        if !assignment.broker_ids.iter().any(is_live) {
-            return Err(invalid(format!(
-                "All brokers specified in the manual partition assignment for partition {index} \
-                 are fenced or in controlled shutdown."
-            )));
-        }
+        check_live(image, index, &assignment.broker_ids).map_err(invalid)?;
         replicas.insert(index, assignment.broker_ids.clone());
     }
     let is_consecutive = (0..).map(PartitionIndex).zip(replicas.keys());
@@ -61,8 +56,24 @@ pub(super) fn assigned_replicas(
     Ok(replicas)
 }
 
+/// Whether one of a partition's brokers can lead it.
+pub(super) fn check_live(
+    image: &Image,
+    index: PartitionIndex,
+    brokers: &[BrokerId],
+) -> Result<(), String> {
+    let is_live = |id: &BrokerId| image.broker(*id).is_some_and(|broker| !broker.fenced);
+    if brokers.iter().any(is_live) {
+        return Ok(());
+    }
+    Err(format!(
+        "All brokers specified in the manual partition assignment for partition {index} are \
+         fenced or in controlled shutdown."
+    ))
+}
+
 /// Whether one partition's brokers exist, stand once, and are as many as the partitions' before.
-fn check_assignment(
+pub(super) fn check_assignment(
     image: &Image,
     brokers: &[BrokerId],
     replication_factor: Option<usize>,
@@ -123,6 +134,16 @@ pub(super) fn placed_replicas(
             ));
         }
     };
+    dealt_out(image, factor, 0..partitions, random)
+}
+
+/// Replicas of the partitions of these numbers, dealt out over the live brokers.
+pub(super) fn dealt_out(
+    image: &Image,
+    factor: i16,
+    partitions: Range<i32>,
+    random: &mut Random,
+) -> Result<Replicas, Refusal> {
     let is_live = |id: &BrokerId| image.broker(*id).is_some_and(|broker| !broker.fenced);
     let live: Vec<BrokerId> = image.brokers().keys().copied().filter(is_live).collect();
     let replicas = usize::try_from(factor).unwrap_or_default();
@@ -146,5 +167,5 @@ pub(super) fn placed_replicas(
             (0..replicas).filter_map(place).collect(),
         )
     };
-    Ok((0..partitions).map(of).collect())
+    Ok(partitions.map(of).collect())
 }

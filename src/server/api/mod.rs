@@ -19,11 +19,13 @@ pub mod alter_configs;
 pub mod api_versions;
 pub mod brokers;
 pub mod config_changes;
+pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
+pub mod describe_log_dirs;
 pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
@@ -91,6 +93,8 @@ pub fn start(
         22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
         32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
         33 => call.answer(TaskClass::Fetch, alter_configs::handle),
+        35 => call.answer_within_memory(TaskClass::Fetch, describe_log_dirs::handle),
+        37 => call.answer(TaskClass::Fetch, create_partitions::handle),
         44 => call.answer(TaskClass::Fetch, incremental_alter_configs::handle),
         74 => call.answer_within_memory(TaskClass::Fetch, list_config_resources::handle),
         60 => call.answer(TaskClass::Fetch, describe_cluster::handle),

@@ -9,11 +9,13 @@
 pub mod alter_configs;
 pub mod api_versions;
 pub mod control_records;
+pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
+pub mod describe_log_dirs;
 pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;

@@ -1,0 +1,34 @@
+//! CreatePartitions (37), versions 0 to 3 (KIP-195, KIP-599).
+//!
+//! The controller decides ([`crate::cluster::decide::create_partitions`]); the answer leaves when
+//! the new partitions can be used. `timeout_ms` is not looked at: it takes no longer than a flush.
+//! Absent: quotas (KIP-599).
+
+use crate::server::context::RequestContext;
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::create_partitions::{
+    CreatePartitionsRequest, CreatePartitionsResponse, CreatePartitionsTopicResult,
+};
+
+/// Answers a request.
+pub async fn handle(
+    context: &RequestContext,
+    _header: &RequestHeader,
+    request: CreatePartitionsRequest,
+) -> CreatePartitionsResponse {
+    let names = request.topics.iter().map(|topic| topic.name.clone());
+    let names: Vec<String> = names.collect();
+    match context.control().create_partitions(request).await {
+        Ok(response) => response,
+        Err(fault) => CreatePartitionsResponse {
+            throttle_time_ms: 0,
+            results: (names.into_iter())
+                .map(|name| CreatePartitionsTopicResult {
+                    name,
+                    error_code: fault.code(),
+                    error_message: Some(fault.to_string()),
+                })
+                .collect(),
+        },
+    }
+}
