@@ -21,6 +21,8 @@ OF_ONE_BROKER = {
     "advertised.listeners", "broker.id", "controller.listener.names", "controller.quorum.voters",
     "group.initial.rebalance.delay.ms", "listener.security.protocol.map", "listeners", "log.dir",
     "log.dirs", "node.id", "offsets.topic.replication.factor", "process.roles",
+    # Left to the system here.
+    "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
 }
 
 

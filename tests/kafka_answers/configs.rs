@@ -39,11 +39,12 @@ pub fn even(_: &Peer, response: &mut DescribeConfigsResponse) {
 }
 
 /// - Where data lies and what is listened on differs.
+/// - The sizes of sockets' buffers are left to the system here.
 /// - Kafka takes `node.id` for `broker.id` too, which is a setting of the past.
 /// - Kafka runs a controller, and the group coordinator's settings are given to it.
 pub fn even_broker(peer: &Peer, response: &mut DescribeConfigsResponse) {
     even(peer, response);
-    const PER_BROKER: [&str; 12] = [
+    const PER_BROKER: [&str; 14] = [
         "advertised.listeners",
         "broker.id",
         "controller.listener.names",
@@ -56,6 +57,8 @@ pub fn even_broker(peer: &Peer, response: &mut DescribeConfigsResponse) {
         "offsets.topic.replication.factor",
         "process.roles",
         "node.id",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
     ];
     for result in &mut response.results {
         result

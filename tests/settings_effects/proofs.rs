@@ -84,6 +84,24 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         &["producer.id.expiration.ms"],
     ),
     (
+        TOPICS,
+        "old_records_go_by_the_brokers_limits",
+        &[
+            "log.retention.ms",
+            "log.retention.bytes",
+            "topic/file.delete.delay.ms",
+            "log.segment.delete.delay.ms",
+        ],
+    ),
+    (
+        STARTS,
+        "retention_looks_when_the_settings_say",
+        &[
+            "log.initial.task.delay.ms",
+            "log.retention.check.interval.ms",
+        ],
+    ),
+    (
         STARTS,
         "clients_are_told_who_the_broker_is",
         &[
@@ -210,15 +228,9 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
 pub const WITHOUT_PROOF: &[&str] = &[
     "coreline.validate.compressed",
     "log.flush.interval.ms",
-    "log.initial.task.delay.ms",
-    "log.retention.bytes",
-    "log.retention.check.interval.ms",
-    "log.retention.ms",
-    "log.segment.delete.delay.ms",
     "socket.listen.backlog.size",
     "socket.receive.buffer.bytes",
     "socket.send.buffer.bytes",
-    "topic/file.delete.delay.ms",
     "topic/flush.ms",
 ];
 

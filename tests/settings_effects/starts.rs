@@ -475,3 +475,38 @@ fn write_caching_takes_flushes_out_and_its_limits_bring_them_back() {
         assert_flushes(true, "as before");
     }
 }
+
+/// When old records are looked for: first after a delay, then again and again.
+#[test]
+fn retention_looks_when_the_settings_say() {
+    use crate::broker::requests::list_offsets;
+    use coreline::wire::messages::list_offsets::ListOffsetsResponse;
+    let (delay, interval) = (
+        "log.initial.task.delay.ms=0",
+        "log.retention.check.interval.ms=50",
+    );
+    let goes = |settings: &[&str], wait: Duration| {
+        let process = Process::start(settings);
+        let mut client = process.connect();
+        create(&mut client, "t", 1, 1);
+        std::thread::sleep(Duration::from_millis(300));
+        // Records of long ago, past every default.
+        let response: ProduceResponse = client.ask(&produce("t", -1, [(0, batch(1, 100))]), 9);
+        assert_eq!(errors_of(&response), [ErrorCode::NONE]);
+        let started = Instant::now();
+        while started.elapsed() < wait {
+            let response: ListOffsetsResponse = client.ask(&list_offsets("t", 0, -2), 7);
+            if response.topics[0].partitions[0].offset.0 > 0 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    };
+    assert!(goes(&[delay, interval], STARTS_WITHIN));
+    let soon = Duration::from_secs(1);
+    assert!(
+        !goes(&[delay], soon) && !goes(&[interval], soon),
+        "each by itself"
+    );
+}

@@ -1,17 +1,18 @@
 //! Settings of topics, and the brokers' that topics inherit: changed at run time for a topic, then
 //! for all brokers, each time with its effect before the next request.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{Offset, ProducerEpoch, ProducerId, Sequence};
 use coreline::base::time::TimestampMs;
 use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::list_offsets::ListOffsetsResponse;
 use coreline::wire::messages::produce::{PartitionProduceResponse, ProduceResponse};
 use coreline::wire::record_batch::{BatchBuilder, NewRecord};
 
-use crate::broker::requests::{answers, fetch, produce};
+use crate::broker::requests::{answers, fetch, list_offsets, produce};
 use crate::broker::{Client, Harness, HarnessOptions, batch};
 use crate::changes::{BROKER, TOPIC, alter, take_away};
 
@@ -352,4 +353,79 @@ fn producers_are_forgotten() {
     harness.restart(&HarnessOptions::default());
     let mut client = harness.connect();
     assert_eq!(sent(&mut client, 7), ErrorCode::NONE);
+}
+
+/// The first offset of a topic's partition.
+fn start_offset(client: &mut Client, topic: &str) -> i64 {
+    let response: ListOffsetsResponse = client.ask(&list_offsets(topic, 0, -2), 7);
+    response.topics[0].partitions[0].offset.0
+}
+
+/// Whether old records go within the time that several looks take; more time for what must.
+fn goes(client: &mut Client, topic: &str, wait: Duration) -> bool {
+    let before = start_offset(client, topic);
+    let started = Instant::now();
+    while started.elapsed() < wait {
+        if start_offset(client, topic) > before {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+const SOON: Duration = Duration::from_millis(500);
+const AT_LAST: Duration = Duration::from_secs(20);
+
+#[test]
+fn old_records_go_by_the_brokers_limits() {
+    let mut harness = Harness::start(HarnessOptions {
+        set: |config| {
+            config.initial_task_delay_ms = 0;
+            config.retention_check_ms = 20;
+        },
+        ..HarnessOptions::default()
+    });
+    let mut client = harness.connect();
+    // These records are older than the seven days of the default.
+    alter(&mut client, BROKER, "", &[("log.retention.ms", "-1")]);
+    harness.create_topic_with("t", 1, &[("segment.bytes", "1048576")]);
+    for _ in 0..6 {
+        assert_eq!(code(&mut client, batch(1, 600_000)), ErrorCode::NONE);
+    }
+    assert!(!goes(&mut client, "t", SOON), "log.retention.ms=-1");
+    let deleted = |harness: &Harness| {
+        let names = std::fs::read_dir(harness.folder().join("t-0")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".log.deleted")).count()
+    };
+    alter(
+        &mut client,
+        BROKER,
+        "",
+        &[("log.retention.bytes", "2500000")],
+    );
+    assert!(goes(&mut client, "t", AT_LAST), "log.retention.bytes");
+    assert!(deleted(&harness) > 0, "files stay for a minute");
+    for (kind, name, setting) in [
+        (TOPIC, "t", "file.delete.delay.ms"),
+        (BROKER, "", "log.segment.delete.delay.ms"),
+    ] {
+        let before = deleted(&harness);
+        alter(&mut client, kind, name, &[(setting, "0")]);
+        for _ in 0..6 {
+            assert_eq!(code(&mut client, batch(1, 600_000)), ErrorCode::NONE);
+        }
+        assert!(goes(&mut client, "t", AT_LAST), "{setting}");
+        std::thread::sleep(SOON);
+        assert_eq!(deleted(&harness), before, "{setting}=0 leaves none behind");
+        take_away(&mut client, kind, name, &[setting]);
+    }
+    take_away(&mut client, BROKER, "", &["log.retention.bytes"]);
+    assert!(!goes(&mut client, "t", SOON));
+    take_away(&mut client, BROKER, "", &["log.retention.ms"]);
+    assert!(
+        goes(&mut client, "t", AT_LAST),
+        "the default of log.retention.ms"
+    );
 }
