@@ -228,6 +228,9 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
 pub const WITHOUT_PROOF: &[&str] = &[
     "coreline.validate.compressed",
     "log.flush.interval.ms",
+    "log.flush.offset.checkpoint.interval.ms",
+    "log.flush.start.offset.checkpoint.interval.ms",
+    "replica.high.watermark.checkpoint.interval.ms",
     "socket.listen.backlog.size",
     "socket.receive.buffer.bytes",
     "socket.send.buffer.bytes",
