@@ -127,6 +127,21 @@ fn records_before_the_offset_are_gone_on_whatever_shard_and_after_a_restart() {
 }
 
 #[test]
+fn times_find_what_is_left_of_a_batch_that_carries_the_time_of_its_append() {
+    let mut harness = Harness::start(options(1));
+    let by_append = ("message.timestamp.type", "LogAppendTime");
+    harness.create_topic_with("t", 1, &[by_append]);
+    let mut client = harness.connect();
+    append(&mut client, "t", 0, 10);
+    assert_eq!(offset_of(&mut client, ("t", 0), 1), 0);
+    assert_eq!(
+        delete(&mut client, &[("t", &[(0, 4)])]),
+        [(ErrorCode::NONE, 4)]
+    );
+    assert_eq!(offset_of(&mut client, ("t", 0), 1), 4);
+}
+
+#[test]
 fn what_cannot_be_deleted_is_refused_and_the_rest_is_deleted() {
     let mut harness = Harness::start(options(2));
     harness.create_topic("t", 2);

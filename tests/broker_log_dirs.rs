@@ -3,14 +3,23 @@
 
 mod broker;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use broker::{Client, Harness, HarnessOptions, batch, requests};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::ids::PartitionIndex;
+use coreline::base::ids::{Offset, PartitionIndex};
+use coreline::io::uring::{Fault, FaultHook, OperationKind, ShardFaults};
+use coreline::wire::messages::delete_records::{
+    DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopic,
+};
 use coreline::wire::messages::describe_log_dirs::{
     DescribableLogDirTopic, DescribeLogDirsRequest, DescribeLogDirsResponse, DescribeLogDirsResult,
 };
 use coreline::wire::messages::produce::ProduceResponse;
 use coreline::wire::primitives::ARRAY_LEN_MAX;
+
+const EIO: i32 = 5;
 
 fn options() -> HarnessOptions {
     HarnessOptions {
@@ -75,6 +84,63 @@ fn sizes_are_those_of_the_batches_on_every_shard_over_several_segments_and_after
         harness.restart(&options);
         client = harness.connect();
     }
+}
+
+#[test]
+fn a_directory_that_is_offline_is_told_so_without_partitions() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let hooked = Arc::clone(&fails);
+    let faults = ShardFaults::new(move |shard| {
+        let fails = Arc::clone(&hooked);
+        FaultHook::new(move |point| match point.kind {
+            OperationKind::Write | OperationKind::Sync
+                if shard.0 == 1 && fails.load(Ordering::SeqCst) =>
+            {
+                Fault::Fail(EIO)
+            }
+            _ => Fault::None,
+        })
+    });
+    let mut harness = Harness::start(HarnessOptions {
+        faults: Some(faults),
+        ..options()
+    });
+    harness.create_topic("t", 4);
+    let mut client = harness.connect();
+    (0..4).for_each(|index| assert!(append(&mut client, "t", index, 100) > 0));
+    assert_eq!(describe(&mut client, None).topics[0].partitions.len(), 4);
+    fails.store(true, Ordering::SeqCst);
+    let codes: Vec<ErrorCode> = (0..4)
+        .map(|index| {
+            let request = requests::produce("t", -1, [(index, batch(1, 100))]);
+            let response: ProduceResponse = client.ask(&request, 9);
+            requests::errors_of(&response)[0]
+        })
+        .collect();
+    assert!(codes.contains(&ErrorCode::KAFKA_STORAGE_ERROR), "{codes:?}");
+    for asked in [None, Some(&[("t", &[0, 1, 2, 3][..])][..]), Some(&[])] {
+        let result = describe(&mut client, asked);
+        assert_eq!(result.error_code, ErrorCode::KAFKA_STORAGE_ERROR);
+        assert!(result.log_dir.starts_with('/') && result.topics.is_empty());
+        assert_eq!((result.total_bytes, result.usable_bytes), (-1, -1));
+    }
+    // Its records go no further either, and nothing waits.
+    let partition = |index| DeleteRecordsPartition {
+        partition_index: PartitionIndex(index),
+        offset: Offset(1),
+    };
+    let request = DeleteRecordsRequest {
+        topics: vec![DeleteRecordsTopic {
+            name: "t".to_owned(),
+            partitions: (0..4).map(partition).collect(),
+        }],
+        timeout_ms: 10_000,
+    };
+    let response: DeleteRecordsResponse = client.ask(&request, 2);
+    for (partition, code) in response.topics[0].partitions.iter().zip(codes) {
+        assert_eq!(partition.error_code, code);
+    }
+    drop(harness.stop());
 }
 
 #[test]

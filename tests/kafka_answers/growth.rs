@@ -12,7 +12,7 @@ use coreline::wire::messages::describe_log_dirs::{
 use coreline::wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use coreline::wire::messages::produce::ProduceResponse;
 
-use crate::data::{batch, create, produce, wait_until_led};
+use crate::data::{self, batch, create, produce, wait_until_led};
 use crate::session::{ALL, Peer, Session};
 
 const GROWS: &str = "grows";
@@ -95,7 +95,7 @@ const VALIDATED: [(&str, &[Asked<'static>]); 26] = [
 pub fn compare(session: &mut Session) {
     for peer in [&mut session.kafka, &mut session.coreline] {
         for name in [GROWS, STAYS] {
-            create(peer, name, Vec::new());
+            create(peer, name, data::KEPT.to_vec());
             (0..2).for_each(|index| wait_until_led(peer, name, index));
         }
     }

@@ -78,15 +78,16 @@ const CASES: [(&str, Asked<'static>); 17] = [
 
 pub fn compare(session: &mut Session) {
     for peer in [&mut session.kafka, &mut session.coreline] {
-        create(peer, TOPIC, Vec::new());
+        create(peer, TOPIC, data::KEPT.to_vec());
         create(peer, COMPACTED, vec![("cleanup.policy", "compact")]);
-        create(peer, BOTH, vec![("cleanup.policy", "compact,delete")]);
+        let both = ("cleanup.policy", "compact,delete");
+        create(peer, BOTH, [data::KEPT, &[both]].concat());
         create(peer, INTERNAL, Vec::new());
         for name in [TOPIC, COMPACTED, BOTH] {
             (0..2).for_each(|index| wait_until_led(peer, name, index));
             peer.learn();
-            for _ in 0..3 {
-                let records = batch(&["one", "two", "three"], Codec::None);
+            for codec in [Codec::None, Codec::None, Codec::Gzip] {
+                let records = batch(&["one", "two", "three"], codec);
                 let request = produce(peer, name, 0, records);
                 let response: ProduceResponse = peer.ask(9, &request);
                 let partition = &response.responses[0].partition_responses[0];
