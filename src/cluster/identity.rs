@@ -10,6 +10,7 @@ use crate::base::ids::{BrokerId, Uuid};
 use crate::base::random::Random;
 use crate::io::directory;
 use crate::log::format::FormatError;
+use crate::log::format::file_names::{FolderState, parse_partition_folder};
 use crate::log::format::meta_properties::MetaProperties;
 
 /// Its name.
@@ -49,6 +50,21 @@ pub enum IdentityError {
         /// What is wrong.
         source: FormatError,
     },
+    /// It is gone, though the directory holds data: of which cluster, nothing says.
+    #[error(
+        "{} is missing although the data folder holds {data}: put the file back, or write one \
+         with the lines version=1, cluster.id=(the cluster's id) and node.id={node_id}; for a \
+         new, empty broker set log.dirs to another folder",
+        path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// A folder that holds data.
+        data: String,
+        /// Who this is.
+        node_id: BrokerId,
+    },
     /// The directory belongs to another node.
     #[error(
         "the data folder belongs to node.id {found} ({}), but node.id is set to {expected}; set \
@@ -85,7 +101,16 @@ pub async fn load_or_create(
             let path = path.clone();
             IdentityError::Format { path, source }
         })?),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if let Some(data) = data_in(log_dir).await.map_err(io("look for"))? {
+                return Err(IdentityError::Missing {
+                    path,
+                    data,
+                    node_id,
+                });
+            }
+            None
+        }
         Err(error) => return Err(io("read")(error)),
     };
     let mut properties = found.unwrap_or_else(|| MetaProperties {
@@ -113,6 +138,17 @@ pub async fn load_or_create(
         node_id,
         directory_id,
     })
+}
+
+/// A folder of the metadata log or of a partition. One that its deletion has renamed is no data.
+async fn data_in(log_dir: &Path) -> std::io::Result<Option<String>> {
+    let is_data = |name: &str| {
+        parse_partition_folder(name).is_some_and(|folder| folder.state == FolderState::Live)
+    };
+    let entries = directory::list(log_dir).await?;
+    let mut folders = entries.into_iter().filter(|entry| entry.is_directory);
+    let found = folders.find(|entry| is_data(&entry.name));
+    Ok(found.map(|entry| entry.name))
 }
 
 #[cfg(test)]
@@ -144,6 +180,34 @@ mod tests {
             told.contains("node.id=3") && told.contains("set to 4"),
             "{told}"
         );
+    }
+
+    /// As Kafka, which would not know either whose data it is.
+    #[test]
+    fn data_without_an_identity_is_refused() {
+        for name in [
+            "__cluster_metadata-0",
+            "topic-7",
+            "topic-7.0123-delete",
+            "notes",
+        ] {
+            let disk = SimDisk::new(SimDiskOptions::default(), 1);
+            let made = SimRuntime::new(&disk, 1).block_on(async move {
+                let folder = Path::new("/data");
+                directory::create_all(&folder.join(name)).await.unwrap();
+                load_or_create(folder, BrokerId(3), &mut Random::new(1)).await
+            });
+            let is_data = ["__cluster_metadata-0", "topic-7"].contains(&name);
+            match made.unwrap() {
+                Ok(_) => assert!(!is_data, "{name}"),
+                Err(refused) => {
+                    let told = refused.to_string();
+                    assert!(is_data && told.contains(name), "{told}");
+                    assert!(told.contains("node.id=3"), "{told}");
+                    assert!(disk.contents("/data/meta.properties").is_err());
+                }
+            }
+        }
     }
 
     #[test]

@@ -140,18 +140,25 @@ pub async fn write_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes the bytes that `path` is to hold into a file beside it; nothing is durable yet.
+/// Writes the bytes that `path` is to hold into a file beside it; nothing is durable yet. The file
+/// is a new one: a write of a killed process may still land in what it left, after the process is
+/// gone.
 pub(super) async fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
     let mut temporary = OsString::from(path);
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
     let options = OpenOptions {
         write: true,
-        create: true,
-        truncate: true,
+        create_new: true,
         ..OpenOptions::default()
     };
-    let file = File::open(&temporary, options).await?;
+    let file = match File::open(&temporary, options).await {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove_file(&temporary).await?;
+            File::open(&temporary, options).await?
+        }
+        opened => opened?,
+    };
     if !bytes.is_empty() {
         let mut buffer = AlignedBuffer::with_capacity(bytes.len());
         buffer.extend_from_slice(bytes);

@@ -57,6 +57,8 @@ mod write_back;
 use crate::io::wait;
 
 #[cfg(test)]
+mod creation_test;
+#[cfg(test)]
 mod full_disk_test;
 #[cfg(test)]
 mod log_test;

@@ -29,6 +29,9 @@ pub enum ControlError {
     /// Every producer id there is has been given out.
     #[error("there are no producer ids left")]
     NoProducerIds,
+    /// The asker's time is over; what it asked for goes on.
+    #[error("the time that the request allows is over; the change goes on")]
+    TimedOut,
     /// The broker is stopping.
     #[error("the broker is stopping")]
     Stopped,
@@ -42,6 +45,7 @@ impl ControlError {
             Self::Storage(_) => ErrorCode::KAFKA_STORAGE_ERROR,
             Self::TooLarge(_) => ErrorCode::POLICY_VIOLATION,
             Self::NoProducerIds => ErrorCode::UNKNOWN_SERVER_ERROR,
+            Self::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
             Self::Stopped => ErrorCode::NOT_CONTROLLER,
         }
     }
@@ -103,6 +107,14 @@ impl std::fmt::Debug for ControlHandle {
 impl ControlHandle {
     pub(super) fn new(requests: InboxSender<ControlRequest>) -> Self {
         Self { requests }
+    }
+
+    /// What `answer` becomes within `timeout_ms`, as Kafka's requests give it: at or below zero
+    /// there is no time.
+    pub async fn within<T>(timeout_ms: i32, answer: impl Future<Output = Answer<T>>) -> Answer<T> {
+        let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+        let answered = io::with_deadline(io::now().after(timeout), answer).await;
+        answered.unwrap_or(Err(ControlError::TimedOut))
     }
 
     /// Creates topics. Answered when their partitions can be used.

@@ -176,3 +176,29 @@ fn a_stopped_controller_refuses() {
     });
     assert_eq!(refused, ControlError::Stopped);
 }
+
+/// What was asked for goes on when the asker's time is over; at or below zero it is over at once.
+#[test]
+fn a_change_that_takes_longer_than_its_request_allows_goes_on() {
+    let disk = disk();
+    live(&disk, 1, async |control, _| {
+        for (name, timeout_ms) in [("a", 0), ("b", -1)] {
+            let asked = control.create_topics(topics(&[name]));
+            let late = ControlHandle::within(timeout_ms, asked).await.unwrap_err();
+            assert_eq!(late.code(), ErrorCode::REQUEST_TIMED_OUT);
+            let again = control.create_topics(topics(&[name]));
+            let again = ControlHandle::within(60_000, again).await.unwrap();
+            assert_eq!(again.topics[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
+        }
+        let request = || DeleteTopicsRequest {
+            topic_names: vec!["a".into()],
+            ..DeleteTopicsRequest::default()
+        };
+        let asked = control.delete_topics(request(), 5);
+        let late = ControlHandle::within(0, asked).await.unwrap_err();
+        assert_eq!(late.code(), ErrorCode::REQUEST_TIMED_OUT);
+        let again = control.delete_topics(request(), 5).await.unwrap();
+        let code = again.responses[0].error_code;
+        assert_eq!(code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    });
+}

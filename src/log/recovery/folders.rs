@@ -17,8 +17,12 @@ use crate::log::format::damage_mark::DamageMark;
 use crate::log::format::file_names::{
     CLUSTER_METADATA_FOLDER, FolderState, LOG_ID, LogFileKind, LogFileName, parse_partition_folder,
 };
+use crate::log::limited::for_each_limited;
 use crate::log::log_id_file::LogIdFile;
 use crate::log::open::read_small;
+
+/// Log ids read at the same time.
+const IDS_READ_AT_ONCE: usize = 64;
 
 /// One partition's folder.
 #[derive(Clone, Debug)]
@@ -67,7 +71,7 @@ impl Folder {
 /// are removed.
 pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogError> {
     let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
-    let mut folders = Vec::new();
+    let mut live = Vec::new();
     for entry in io::directory::list(directory).await.map_err(failed)? {
         if !entry.is_directory || entry.name == CLUSTER_METADATA_FOLDER {
             continue;
@@ -77,22 +81,36 @@ pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogErr
         };
         let path: Rc<Path> = directory.join(&entry.name).into();
         match parsed.state {
-            FolderState::Live => {
-                let id = read_small(&path.join(LOG_ID)).await?;
-                let (topic, partition) = (parsed.topic, parsed.partition);
-                folders.push(Folder {
-                    topic,
-                    partition,
-                    path,
-                    id,
-                });
-            }
+            FolderState::Live => live.push((parsed.topic, parsed.partition, path)),
             FolderState::Delete => {
                 io::directory::remove_all(&path).await.map_err(failed)?;
             }
             FolderState::Future | FolderState::Stray => {}
         }
     }
+    read_ids(live).await
+}
+
+/// The folders with their log ids, in the order of their paths.
+async fn read_ids(live: Vec<(String, PartitionIndex, Rc<Path>)>) -> Result<Vec<Folder>, LogError> {
+    let folders = Rc::new(RefCell::new(Vec::with_capacity(live.len())));
+    let read = Rc::clone(&folders);
+    for_each_limited(live, IDS_READ_AT_ONCE, move |(topic, partition, path)| {
+        let read = Rc::clone(&read);
+        async move {
+            let id = read_small(&path.join(LOG_ID)).await?;
+            read.borrow_mut().push(Folder {
+                topic,
+                partition,
+                path,
+                id,
+            });
+            Ok(())
+        }
+    })
+    .await?;
+    let mut folders = folders.take();
+    folders.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     Ok(folders)
 }
 

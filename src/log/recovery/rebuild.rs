@@ -10,9 +10,9 @@ use crate::base::limits::KIB;
 use crate::io::{self, FlushGroup};
 use crate::log::error::LogError;
 use crate::log::format::epoch_cache::EpochCache;
-use crate::log::format::file_names::{LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName};
+use crate::log::format::file_names::LEADER_EPOCH_CHECKPOINT;
 use crate::log::health::Health;
-use crate::log::open::{derive, list_folder, read_small};
+use crate::log::open::{FolderListing, derive, list_folder, read_small};
 use crate::log::segment::Segment;
 use crate::log::snapshots::Snapshot;
 
@@ -28,7 +28,7 @@ pub(super) async fn rebuild(
     flushes: &FlushGroup,
 ) -> Result<Offset, LogError> {
     let health = Rc::new(Health::default());
-    let listing = list_folder(folder).await?;
+    let mut listing = list_folder(folder).await?;
     let first = listing
         .segments
         .range(..=from.0)
@@ -39,15 +39,15 @@ pub(super) async fn rebuild(
         None => EpochCache::default(),
     };
     let mut log_end = Offset(listing.segments.keys().next().copied().unwrap_or_default());
-    for (base, size) in listing.segments.range(first..) {
+    let segments = std::mem::take(&mut listing.segments);
+    for (base, size) in segments.range(first..) {
         if *base > end.0 {
             break;
         }
         let size = if *base == end.0 { end.1 } else { *size };
         let segment = Segment::new(Offset(*base), Rc::clone(folder), &health, size);
-        remove_snapshots_past(folder, Offset(*base), size, &segment).await?;
-        let fresh = list_folder(folder).await?;
-        let mut derived = derive(&segment, &fresh, size, INDEX_INTERVAL_BYTES).await?;
+        remove_snapshots_past(&mut listing, size, &segment).await?;
+        let mut derived = derive(&segment, &listing, size, INDEX_INTERVAL_BYTES).await?;
         log_end = derived.log_end;
         if *base < end.0 {
             derived.index.seal();
@@ -60,6 +60,7 @@ pub(super) async fn rebuild(
         let written = flushes.write_files(vec![first, vec![snapshot]]).await;
         let failed = |error| LogError::io(format!("writing in {}", folder.display()), error);
         written.map_err(failed)?;
+        listing.snapshots.push(log_end);
     }
     epochs.truncate_from_end(log_end);
     let path = folder.join(LEADER_EPOCH_CHECKPOINT);
@@ -72,19 +73,19 @@ pub(super) async fn rebuild(
 /// are unknown before the walk, so all past its base that lie past its end by bytes go; the walk
 /// then starts at the latest of the others.
 async fn remove_snapshots_past(
-    folder: &Path,
-    base: Offset,
+    listing: &mut FolderListing,
     size: u64,
     segment: &Segment,
 ) -> Result<(), LogError> {
-    let end = last_offset_end(segment, size).await?;
-    for snapshot in list_folder(folder).await?.snapshots {
-        if snapshot > end && snapshot > base {
-            let path =
-                folder.join(LogFileName::live(snapshot, LogFileKind::ProducerSnapshot).to_string());
-            let removed = io::directory::remove_file(&path).await;
-            removed.map_err(|error| LogError::io(format!("removing {}", path.display()), error))?;
-        }
+    let base = segment.base_offset;
+    if listing.snapshots.iter().all(|snapshot| *snapshot <= base) {
+        return Ok(());
+    }
+    let end = last_offset_end(segment, size).await?.max(base);
+    for snapshot in listing.snapshots.extract_if(.., |snapshot| *snapshot > end) {
+        let path = Snapshot::path(&segment.folder, snapshot);
+        let removed = io::directory::remove_file(&path).await;
+        removed.map_err(|error| LogError::io(format!("removing {}", path.display()), error))?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! CreateTopics (19), versions 2 to 7 (KIP-4, KIP-464, KIP-525, KIP-599, KIP-516).
 //!
 //! The controller decides ([`crate::cluster::decide::create_topics`]); the answer leaves when the
-//! topics' partitions can be used. `timeout_ms` is not looked at: a creation takes no longer than
-//! a flush. Absent: quotas (KIP-599) and policies.
+//! topics' partitions can be used. When `timeout_ms` is over before that, the answer is
+//! REQUEST_TIMED_OUT and the creation goes on. Absent: quotas (KIP-599) and policies.
 
+use crate::cluster::controller::ControlHandle;
 use crate::server::context::RequestContext;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::create_topics::{
@@ -17,7 +18,9 @@ pub async fn handle(
     request: CreateTopicsRequest,
 ) -> CreateTopicsResponse {
     let names: Vec<String> = request.topics.iter().map(name).collect();
-    match context.control().create_topics(request).await {
+    let timeout_ms = request.timeout_ms;
+    let answer = context.control().create_topics(request);
+    match ControlHandle::within(timeout_ms, answer).await {
         Ok(response) => response,
         Err(fault) => CreateTopicsResponse {
             topics: (names.into_iter())

@@ -1,9 +1,11 @@
 //! DeleteTopics (20), versions 1 to 6 (KIP-4, KIP-322, KIP-516).
 //!
 //! The controller decides ([`crate::cluster::decide::delete_topics`]); the answer leaves when no
-//! shard serves the topics any more. `timeout_ms` is not looked at.
+//! shard serves the topics any more. When `timeout_ms` is over before that, the answer is
+//! REQUEST_TIMED_OUT and the deletion goes on.
 
 use crate::base::ids::TopicId;
+use crate::cluster::controller::ControlHandle;
 use crate::server::context::RequestContext;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::delete_topics::{
@@ -21,11 +23,9 @@ pub async fn handle(
         topic_id: TopicId::ZERO,
     });
     let states: Vec<DeleteTopicState> = named.chain(request.topics.iter().cloned()).collect();
-    let outcome = context
-        .control()
-        .delete_topics(request, header.api_version)
-        .await;
-    match outcome {
+    let timeout_ms = request.timeout_ms;
+    let answer = context.control().delete_topics(request, header.api_version);
+    match ControlHandle::within(timeout_ms, answer).await {
         Ok(response) => response,
         Err(fault) => DeleteTopicsResponse {
             responses: (states.into_iter())

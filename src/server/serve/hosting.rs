@@ -22,6 +22,8 @@ const OPENING_MAX: usize = 128;
 pub struct HostOrder {
     /// Which one.
     pub id: TopicPartition,
+    /// Whether an earlier life of the broker had it.
+    pub is_known: bool,
     /// Its log.
     pub identity: LogIdentity,
     /// Its log's settings.
@@ -55,6 +57,7 @@ pub fn order(
     config: &BrokerConfig,
 ) -> HostOrder {
     HostOrder {
+        is_known: false,
         id: TopicPartition {
             topic_id: topic.id,
             partition: index,
@@ -117,6 +120,10 @@ async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
     let log = if io::directory::metadata(&folder).await.is_ok() {
         logs.open_log(order.identity, order.config).await?
     } else {
+        if order.is_known {
+            let name = order.identity.folder();
+            tracing::warn!("the folder {name} is missing and is made anew, empty");
+        }
         logs.create_log(order.identity, order.config).await?
     };
     let options = PartitionOptions {

@@ -195,6 +195,7 @@ impl Publisher {
         let mut state = self.state.borrow_mut();
         let mut hosted = std::mem::take(&mut state.hosted);
         let mut change = Change::default();
+        let is_start = state.published.is_none();
         let mut now = HashMap::with_capacity(hosted.len());
         let local = image.node_id();
         for topic in image.topics().iter() {
@@ -213,7 +214,8 @@ impl Publisher {
                 let known = known.filter(|known| is_as_before && known == partition);
                 if known.is_none() {
                     let settings = settings.get_or_init(|| hosting::settings(image, config, topic));
-                    let order = hosting::order((topic, settings), (*index, partition), config);
+                    let mut order = hosting::order((topic, settings), (*index, partition), config);
+                    order.is_known = is_start;
                     let owner = state.placement.place(id);
                     change.host.entry(owner).or_default().push(order);
                 }
