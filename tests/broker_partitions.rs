@@ -120,6 +120,24 @@ fn new_partitions_are_written_and_read_at_once_from_every_shard_and_after_a_rest
     assert_eq!(ends, [7, 6, 6, 6, 6, 6]);
 }
 
+/// At or below zero the time is over at once; what was asked for goes on.
+#[test]
+fn growth_that_takes_longer_than_its_request_allows_goes_on() {
+    let mut harness = Harness::start(options());
+    harness.create_topic("t", 1);
+    let mut client = harness.connect();
+    for (count, timeout_ms) in [(2, 0), (4, -1)] {
+        let mut request = request(&[("t", count, None)], false);
+        request.timeout_ms = timeout_ms;
+        let late: CreatePartitionsResponse = client.ask(&request, 3);
+        assert_eq!(late.results[0].error_code, ErrorCode::REQUEST_TIMED_OUT);
+        // The controller answers one after the other.
+        let again = grow(&mut client, &[("t", count, None)]);
+        assert_eq!(again, [ErrorCode::INVALID_PARTITIONS]);
+        assert_eq!(leaders(&mut client, "t").len(), count as usize);
+    }
+}
+
 #[test]
 fn what_is_refused_leaves_the_topic_as_it_is() {
     let mut harness = Harness::start(options());

@@ -1,9 +1,10 @@
 //! CreatePartitions (37), versions 0 to 3 (KIP-195, KIP-599).
 //!
 //! The controller decides ([`crate::cluster::decide::create_partitions`]); the answer leaves when
-//! the new partitions can be used. `timeout_ms` is not looked at: it takes no longer than a flush.
-//! Absent: quotas (KIP-599).
+//! the new partitions can be used. When `timeout_ms` is over before that, the answer is
+//! REQUEST_TIMED_OUT and the growth goes on. Absent: quotas (KIP-599).
 
+use crate::cluster::controller::ControlHandle;
 use crate::server::context::RequestContext;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::create_partitions::{
@@ -18,7 +19,9 @@ pub async fn handle(
 ) -> CreatePartitionsResponse {
     let names = request.topics.iter().map(|topic| topic.name.clone());
     let names: Vec<String> = names.collect();
-    match context.control().create_partitions(request).await {
+    let timeout_ms = request.timeout_ms;
+    let answer = context.control().create_partitions(request);
+    match ControlHandle::within(timeout_ms, answer).await {
         Ok(response) => response,
         Err(fault) => CreatePartitionsResponse {
             throttle_time_ms: 0,
