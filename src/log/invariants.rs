@@ -16,7 +16,7 @@
 //! # Cycles
 //!
 //! * cycle n is durable only when all cycles ≤ n are. Broken by completions out of order:
-//!   no test yet.
+//!   `seeded_cycle_durable_out_of_order`.
 //! * a cycle never rewrites a block of an earlier cycle of its lap. Broken by torn write of
 //!   the later cycle: `model_every_seed`.
 //! * only cycles of the named incarnation count, from the lowest live sequence on. Broken by
@@ -41,7 +41,7 @@
 //! # Segments
 //!
 //! * segment writes of one log are issued in order, whole blocks, never two in flight on one
-//!   block. Broken by reordering by the device: no test yet.
+//!   block. Broken by reordering by the device: `seeded_partial_block_rewritten_in_flight`.
 //! * a partial block that a later write completes has all its bytes in the live journal.
 //!   Broken by torn rewrite of the block: `model_every_seed`.
 //! * what leaves memory is in its segment, and nobody copies it from memory after that. Broken by

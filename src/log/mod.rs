@@ -64,6 +64,8 @@ mod full_disk_test;
 mod log_test;
 #[cfg(test)]
 mod small_memory_test;
+#[cfg(all(test, feature = "sim"))]
+mod proofs_test;
 
 use std::path::Path;
 
