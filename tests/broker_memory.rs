@@ -192,6 +192,26 @@ fn create(address: SocketAddr, topics: &[(String, i32)]) {
     assert!(created.topics.iter().all(is_created));
 }
 
+/// A client that behaves is served, as clients are that ask again: others may hold the memory for a
+/// while, and on a loaded machine it may read too slowly once.
+fn served(address: SocketAddr, has_records: bool) {
+    let begun = Instant::now();
+    loop {
+        let mut client = Client::connect(address);
+        client.send(&fetch_all(500), 12);
+        if let Some(answer) = client.try_receive::<FetchResponse>(12) {
+            let bytes = requests::answers(&answer)
+                .into_iter()
+                .map(requests::bytes_of);
+            if bytes.sum::<usize>() > 0 || !has_records {
+                break;
+            }
+        }
+        assert!(begun.elapsed() < SERVED_WITHIN, "it gets nothing");
+    }
+    assert!(begun.elapsed() < SERVED_WITHIN, "{:?}", begun.elapsed());
+}
+
 fn stays_within_its_memory(sizes: [usize; 4]) {
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(folder.path());
@@ -222,17 +242,7 @@ fn stays_within_its_memory(sizes: [usize; 4]) {
         frame.resize(70 * 1024, 0);
         let _ = half.write_all(&frame);
         halves.push(half);
-        let begun = Instant::now();
-        let answer: FetchResponse = Client::connect(address).ask(&fetch_all(500), 12);
-        let bytes: usize = requests::answers(&answer)
-            .into_iter()
-            .map(requests::bytes_of)
-            .sum();
-        assert!(
-            bytes > 0 || begun.duration_since(started).as_secs() < 1,
-            "an empty answer"
-        );
-        assert!(begun.elapsed() < SERVED_WITHIN);
+        served(address, started.elapsed() > Duration::from_secs(1));
         thread::sleep(Duration::from_millis(100));
     }
     stop.store(true, Ordering::Relaxed);

@@ -262,12 +262,28 @@ impl Client {
         (correlation_id, M::decode(&mut reader, version).unwrap())
     }
 
-    fn receive_header<M: Message>(&mut self, version: i16) -> (Reader, i32) {
+    /// The next response, unless the connection is closed before it is here.
+    pub fn try_receive<M: Message>(&mut self, version: i16) -> Option<M> {
+        let frame = self.receive_frame().ok()?;
+        let (mut reader, _) = Self::header::<M>(frame, version);
+        Some(M::decode(&mut reader, version).unwrap())
+    }
+
+    fn receive_frame(&mut self) -> std::io::Result<Vec<u8>> {
         let mut length = [0; 4];
-        self.stream.read_exact(&mut length).expect("an answer");
+        self.stream.read_exact(&mut length)?;
         let mut body = vec![0; u32::from_be_bytes(length) as usize];
-        self.stream.read_exact(&mut body).expect("the whole answer");
-        let mut reader = Reader::new(Bytes::from(body));
+        self.stream.read_exact(&mut body)?;
+        Ok(body)
+    }
+
+    fn receive_header<M: Message>(&mut self, version: i16) -> (Reader, i32) {
+        let frame = self.receive_frame().expect("a whole answer");
+        Self::header::<M>(frame, version)
+    }
+
+    fn header<M: Message>(frame: Vec<u8>, version: i16) -> (Reader, i32) {
+        let mut reader = Reader::new(Bytes::from(frame));
         let api = api::find(M::API_KEY).unwrap();
         let correlation_id = decode_response_header(&mut reader, api, version).unwrap();
         (reader, correlation_id.0)
