@@ -302,7 +302,8 @@ fn a_shard_that_stands_still_for_long_makes_the_broker_unready() {
     let asking = || admin::text(address, "/metrics");
     std::thread::scope(|scope| (0..10).for_each(|_| drop(scope.spawn(asking))));
     let told: Value = serde_json::from_str(&admin::text(address, "/latency.json")).unwrap();
-    assert!(told["shards"][1]["inbox"].as_u64().unwrap() <= 2, "{told}");
+    // At most one question of each kind, those of the checkpoints among them.
+    assert!(told["shards"][1]["inbox"].as_u64().unwrap() <= 6, "{told}");
     assert!(
         began.elapsed() < Duration::from_secs(11),
         "asking took long"

@@ -1,6 +1,6 @@
 //! The facade over the simulated disk: what is appended is durable, read back and survives.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -356,3 +356,37 @@ mod closed_test;
 
 #[path = "checkpoints_test.rs"]
 mod checkpoints_test;
+
+/// A topic was deleted and made anew, and the shard ended before the new log had its id.
+#[test]
+fn a_new_log_does_not_start_where_a_deleted_one_of_its_name_did() {
+    for has_segment in [false, true] {
+        let disk = SimDisk::new(SimDiskOptions::default(), 1);
+        SimRuntime::new(&disk, 1)
+            .block_on(async { drop(start(1, MIB).await) })
+            .unwrap();
+        disk.kill(1);
+        SimRuntime::new(&disk, 2)
+            .block_on(async {
+                let folder = PathBuf::from("/data/a-0");
+                io::directory::create_all(&folder).await.unwrap();
+                let stale = Path::new("/data/log-start-offset-checkpoint");
+                let written = io::directory::write_file_durably(stale, b"0\n1\na 0 49\n");
+                written.await.unwrap();
+                if has_segment {
+                    let empty = folder.join("00000000000000000000.log");
+                    io::directory::write_file_durably(&empty, b"")
+                        .await
+                        .unwrap();
+                }
+                let logs = start(2, MIB).await;
+                let log = logs.open_log(identity("a"), LogConfig::default());
+                let log = log.await.unwrap();
+                let ends = (log.log_start_offset(), log.log_end_offset());
+                assert_eq!(ends, (Offset(0), Offset(0)));
+                append_many(&log, &[10]).await;
+                assert_eq!(read_all(&log).await.len(), 1);
+            })
+            .unwrap();
+    }
+}

@@ -12,7 +12,7 @@ use super::error::LogError;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
 use super::format::file_names::{
-    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LogFileKind, LogFileName, NEXT_SEGMENT,
+    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LOG_ID, LogFileKind, LogFileName, NEXT_SEGMENT,
 };
 use super::format::producer_snapshot;
 use super::format::producer_state::ProducerStates;
@@ -42,6 +42,18 @@ pub(crate) struct FolderListing {
     /// Files beside the segments: the log was in use.
     pub(crate) has_derived: bool,
     pub(crate) names: Vec<String>,
+}
+
+impl FolderListing {
+    /// Whether the log was created and never used: what checkpoints say of the partition is of a
+    /// topic of that name which was deleted before.
+    pub(crate) fn is_new(&self) -> bool {
+        let is_empty = self
+            .segments
+            .iter()
+            .all(|(base, bytes)| (*base, *bytes) == (0, 0));
+        is_empty && !self.has_derived && !self.names.iter().any(|name| name == LOG_ID)
+    }
 }
 
 /// Lists a log's folder.
@@ -242,6 +254,10 @@ pub(crate) async fn load(
         let what = format!("{} has lost its segment files", folder.display());
         return Err(LogError::Damaged(what));
     }
+    let log_start = match listing.is_new() {
+        true => Offset(0),
+        false => log_start,
+    };
     let mut segments = BTreeMap::new();
     let last = listing
         .segments

@@ -9,7 +9,7 @@ use super::context::{FoundAtOpen, ShardContext};
 use super::damage::{describe, mark_after, mark_damage, whole_prefix};
 use super::error::LogError;
 use super::format::file_names::{
-    DAMAGE_MARK, FileState, LogFileKind, LogFileName, PARTITION_METADATA,
+    DAMAGE_MARK, FileState, LOG_ID, LogFileKind, LogFileName, PARTITION_METADATA,
 };
 use super::format::partition_metadata;
 use super::health::Health;
@@ -157,7 +157,10 @@ impl ShardLogs {
             self.context.flushes.write_file(&path, &metadata).await?;
         }
         if !has_segment {
-            let path = segment_path(folder, log_start, LogFileKind::Log);
+            // Without an id it was never used: see `FolderListing::is_new`.
+            let has_id = entries.iter().any(|entry| entry.name == LOG_ID);
+            let base = if has_id { log_start } else { Offset(0) };
+            let path = segment_path(folder, base, LogFileKind::Log);
             let options = OpenOptions {
                 write: true,
                 create_new: true,
