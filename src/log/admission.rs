@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::checked_batch::CheckedBatch;
 use super::config::AppendContext;
 use super::error::{AppendError, LogError};
+use super::journal::record::LogId;
 use super::journal::reservation;
 use super::log_id_file::LogIdFile;
 use super::partition_log::Log;
@@ -98,12 +99,21 @@ impl Log {
 
     /// Gives the log its id in this incarnation's journals, durably, before its first record.
     pub(crate) async fn begin_life(self: &Rc<Self>) -> Result<(), LogError> {
+        self.active_segment().writer(false).await?;
+        let log_id = self.shard.next_uuid().0;
+        self.write_life(log_id).await?;
+        self.set_log_id(log_id);
+        Ok(())
+    }
+
+    /// Says, durably, where the log stands: what its records are read from on. All below is
+    /// durable in segments.
+    pub(crate) async fn write_life(&self, log_id: LogId) -> Result<(), LogError> {
         let segment = self.active_segment();
-        segment.writer(false).await?;
         let file = LogIdFile {
             incarnation: self.shard.incarnation,
             shard: self.shard.shard,
-            log_id: self.shard.next_uuid().0,
+            log_id,
             segment_base: segment.base_offset,
             position: segment.size.get(),
             log_end: self.log_end_offset(),
@@ -112,9 +122,7 @@ impl Log {
         };
         let path = self.folder.join(LOG_ID);
         let written = self.shard.flushes.write_file(&path, &file.encode()).await;
-        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
-        self.set_log_id(file.log_id);
-        Ok(())
+        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))
     }
 }
 

@@ -219,11 +219,20 @@ impl Log {
             let Some(segment) = self.open_claim(claim) else {
                 return Ok(());
             };
+            let is_in_file = || segment.flushed.get() >= claimed_end(claim, &segment);
+            if is_in_file() {
+                return Ok(());
+            }
             let cuts = segment.cuts.get();
-            if segment.is_sealed.get() {
-                let finished =
-                    || (segment.is_finished.get() || segment.cuts.get() != cuts).then_some(());
-                self.shard.health.race(&segment.waiters, finished).await?;
+            // Whoever brings the segment to its end writes that block, and then cuts the file.
+            let is_ended_by_other = || segment.is_sealed.get() || segment.is_ending.get();
+            if is_ended_by_other() {
+                let ended = || {
+                    let is_over = segment.is_finished.get() || is_in_file();
+                    let is_changed = segment.cuts.get() != cuts || !is_ended_by_other();
+                    (is_over || is_changed).then_some(())
+                };
+                self.shard.health.race(&segment.waiters, ended).await?;
                 continue;
             }
             self.wait_all_durable().await?;
@@ -232,6 +241,7 @@ impl Log {
             segment.wait_for_writes().await?;
             let is_whole = !self.is_truncating.get() && segment.cuts.get() == cuts;
             if is_whole
+                && !is_ended_by_other()
                 && self.marks.borrow().is_empty()
                 && segment.issued.get() == floor_to_block(segment.size.get())
             {
@@ -292,3 +302,7 @@ impl Log {
         Some(Entry::control(header, inline.freeze(), Done::Nothing))
     }
 }
+
+#[cfg(test)]
+#[path = "claims_test.rs"]
+mod claims_test;

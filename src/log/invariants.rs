@@ -42,6 +42,9 @@
 //!
 //! * segment writes of one log are issued in order, whole blocks, never two in flight on one
 //!   block. Broken by reordering by the device: `seeded_partial_block_rewritten_in_flight`.
+//! * no block is written into a segment while or after its file is cut to its last byte. Broken by
+//!   asking for memory around a roll:
+//!   `no_partial_block_lengthens_a_segment_that_came_to_its_end`.
 //! * a partial block that a later write completes has all its bytes in the live journal.
 //!   Broken by torn rewrite of the block: `model_every_seed`.
 //! * what leaves memory is in its segment, and nobody copies it from memory after that. Broken by
@@ -56,6 +59,8 @@
 //!   `a_crash_anywhere_around_rolls_loses_nothing_and_leaves_no_file`.
 //! * TRUNCATE is durable, then the file is cut, then something is written past that point.
 //!   Broken by power cut between them: `seeded_truncate_after_rewrite`.
+//! * before a TRUNCATE may leave the journal, the log's id file says where the log ends now. Broken
+//!   by letting the journal come round: `a_cut_holds_after_its_record_is_gone`.
 //! * a segment goes after the log's start behind it, and a WATERMARK past it, are durable: no
 //!   record brings a part of it back. Broken by a crash in between, with the ring gone round:
 //!   `a_crash_around_a_retention_keeps_the_start_and_everything_behind_it`.

@@ -205,8 +205,18 @@ impl Log {
     }
 
     /// Writes everything that a segment holds, its last partial block included, cuts the file to
-    /// the byte and syncs it; answers that block. Nothing may be appended meanwhile.
+    /// the byte and syncs it; answers that block. Nothing may be appended meanwhile, and who wants
+    /// memory or room in the journal must not write the last block once more: padded with zeros
+    /// it would lengthen the file again. The caller settles the positions before it waits.
     pub(crate) async fn write_to_the_byte(self: &Rc<Self>, segment: &Rc<Segment>) -> Result<Bytes> {
+        segment.is_ending.set(true);
+        let block = self.write_end(segment).await;
+        segment.is_ending.set(false);
+        segment.waiters.wake_all();
+        block
+    }
+
+    async fn write_end(self: &Rc<Self>, segment: &Rc<Segment>) -> Result<Bytes> {
         let size = segment.size.get();
         let whole = floor_to_block(size);
         self.write_blocks(segment, whole).await?;
@@ -230,6 +240,7 @@ impl Log {
         for position in [&segment.issued, &segment.written, &segment.flushed] {
             position.set(size);
         }
+        segment.waiters.wake_all();
         self.unpin_written();
     }
 

@@ -43,9 +43,15 @@ impl Log {
         let outcome = self
             .truncate_at_rest(offset.max(self.log_start_offset()))
             .await;
-        self.is_truncating.set(false);
-        self.waiters.wake_all();
+        self.leave_change(&outcome);
         outcome
+    }
+
+    /// A shard that closes on a full disk leaves the rest of a change to the next start.
+    fn leave_change<T>(&self, outcome: &Result<T>) {
+        let is_open = outcome.as_ref().is_err_and(LogError::is_full_disk);
+        self.is_truncating.set(is_open);
+        self.waiters.wake_all();
     }
 
     /// Drops everything; the log goes on at `offset`, under a new id.
@@ -58,10 +64,7 @@ impl Log {
         self.bring_to_rest().await?;
         self.is_truncating.set(true);
         let outcome = self.reset_at_rest(offset).await;
-        // A shard that closes on a full disk leaves the rest to the next start.
-        let is_open = outcome.as_ref().is_err_and(LogError::is_full_disk);
-        self.is_truncating.set(is_open);
-        self.waiters.wake_all();
+        self.leave_change(&outcome);
         outcome
     }
 
@@ -160,18 +163,24 @@ impl Log {
         cut.segment.size.set(cut.position);
         cut.segment.cut_and_sync(&self.shard.flushes).await?;
         self.reopen_at(cut).await?;
-        self.recovery_point.set(self.recovery_point.get().min(end));
+        // The segment's indexes and the snapshots past its beginning went with the cut.
+        let base = cut.segment.base_offset;
+        self.recovery_point.set(self.recovery_point.get().min(base));
         match self.store_epochs().await {
             // The file is written again at the next roll; recovery knows the log's end without it.
             Err(error) if !error.is_full_disk() => return Err(error),
             _ => {}
         }
-        // From here on nothing waits.
         self.needs_prefix.set(true);
         let log_start = self.log_start_offset().min(end);
         self.ends.log_start.set(log_start);
         self.set_ends(end, (cut.segment.base_offset.0, cut.position));
-        Ok(())
+        // The record goes when the journal comes round. What the log's life began with may lie
+        // past the cut, and would then hide what is appended from here on.
+        let Some(log_id) = self.log_id() else {
+            return Err(LogError::Closed);
+        };
+        self.in_time(async || self.write_life(log_id).await).await
     }
 
     fn set_ends(&self, end: Offset, place: (i64, u64)) {
@@ -379,3 +388,7 @@ impl Segment {
         self.note_cut();
     }
 }
+
+#[cfg(test)]
+#[path = "truncate_test.rs"]
+mod truncate_test;

@@ -95,7 +95,8 @@ impl LogPlan {
             RecordKind::Truncate => {
                 self.cut(place);
                 self.durable_end = self.durable_end.min(header.end_after);
-                self.recovery_point = self.recovery_point.min(header.end_after);
+                // The segment's indexes and the snapshots past its beginning went with the cut.
+                self.recovery_point = self.recovery_point.min(header.segment_base);
                 self.log_start = self.log_start.min(header.end_after);
                 return;
             }

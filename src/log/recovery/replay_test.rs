@@ -85,6 +85,8 @@ fn a_truncation_takes_back_ranges_and_the_durable_end() {
     ])]);
     assert_eq!(plan.end, (0, 120));
     assert_eq!(plan.durable_end, Offset(12));
+    // The id says 10, which is in the segment that was cut: its indexes are gone.
+    assert_eq!(plan.recovery_point, Offset(0));
     assert_eq!(plan.ranges.len(), 1);
     assert_eq!(plan.ranges[&0].len(), 1);
     assert!(plan.ranges[&0][0].is_cut());

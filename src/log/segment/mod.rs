@@ -70,6 +70,8 @@ pub(crate) struct Segment {
     pub(crate) is_sealed: Cell<bool>,
     /// Cut to the byte, synced, its indexes durable.
     pub(crate) is_finished: Cell<bool>,
+    /// The last bytes are being written and the file is cut to them: no other write may begin.
+    pub(crate) is_ending: Cell<bool>,
     /// A partial block is being written: nobody else writes meanwhile.
     is_writing_partial: Cell<bool>,
     writes_in_flight: Cell<u32>,
@@ -115,6 +117,7 @@ impl Segment {
             is_named: Cell::new(true),
             is_sealed: Cell::new(false),
             is_finished: Cell::new(false),
+            is_ending: Cell::new(false),
             is_writing_partial: Cell::new(false),
             writes_in_flight: Cell::new(0),
             completed: RefCell::default(),
