@@ -6,14 +6,18 @@
 //! Errors. fsync tells each descriptor of every write-back of its file that failed since it was
 //! opened. syncfs tells a descriptor of every one in the file system, and only once: so the group
 //! keeps one descriptor open from before the first write to its end; one opened for each flush
-//! would miss what another shard or program had been told before. What failed is not named, so a
-//! failed round fails for all who asked before it ended, and rounds are over for good: from then on
-//! everyone flushes its own file, whose descriptor it opened before it wrote.
+//! would miss what another shard or program had been told before. What failed is not named: it may
+//! be another program's file, or one of a process that is gone, for a descriptor is told of a
+//! failure before its time too if no syncfs has told anybody (a failed fsync does not count as
+//! told). So a failed round fails nobody: all who asked before it ended flush their own file, whose
+//! descriptor they opened before they wrote and which is told what that file lost, whoever heard of
+//! the round. And rounds are over for good: whoever wrote before the failure and asks after it
+//! would not hear of it from a later round.
 //!
 //! One a log directory and executor; everything that is asked of it must lie in that directory's
 //! file system.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +37,7 @@ pub type NewFile = (PathBuf, Vec<u8>);
 pub enum Flushed {
     /// All that was written in the file system before the call is durable.
     Everything,
-    /// A flush has failed before, so there are no rounds any more.
+    /// A flush has failed, so there are no rounds any more.
     Nothing,
 }
 
@@ -48,8 +52,6 @@ pub struct FlushGroup {
     ended: Cell<u64>,
     /// Whether rounds are over: some flush has failed.
     is_over: Cell<bool>,
-    /// Why the round that failed did.
-    failed: RefCell<Option<(io::ErrorKind, String)>>,
     turn: Notify,
 }
 
@@ -95,7 +97,6 @@ impl FlushGroup {
             begun: Cell::new(0),
             ended: Cell::new(0),
             is_over: Cell::new(false),
-            failed: RefCell::default(),
             turn: Notify::new(),
         })
     }
@@ -109,11 +110,11 @@ impl FlushGroup {
     /// Makes a file's bytes and size durable.
     ///
     /// # Errors
-    /// What the flush answers; one that failed for others of the same round failed for all.
+    /// What the flush of this file answers.
     pub async fn file(&self, file: &File) -> io::Result<()> {
-        match self.alone() {
+        match self.flush_together().await {
             Some(counted) => counted.settle(file.sync_all().await),
-            None => self.join().await,
+            None => Ok(()),
         }
     }
 
@@ -122,22 +123,18 @@ impl FlushGroup {
     /// # Errors
     /// As [`Self::file`].
     pub async fn names(&self, path: &Path) -> io::Result<()> {
-        match self.alone() {
+        match self.flush_together().await {
             Some(counted) => counted.settle(directory::sync(path).await),
-            None => self.join().await,
+            None => Ok(()),
         }
     }
 
     /// Makes durable all that was written in the file system before, if it can.
-    ///
-    /// # Errors
-    /// As [`Self::file`].
-    pub async fn everything(&self) -> io::Result<Flushed> {
+    pub async fn everything(&self) -> Flushed {
         if self.is_over.get() {
-            return Ok(Flushed::Nothing);
+            return Flushed::Nothing;
         }
-        self.join().await?;
-        Ok(Flushed::Everything)
+        self.join().await
     }
 
     /// As [`directory::write_file_durably`].
@@ -159,13 +156,10 @@ impl FlushGroup {
         for (path, bytes) in stages.iter().flatten() {
             written.push(directory::write_beside(path, bytes).await?);
         }
-        match self.alone() {
-            Some(counted) => {
-                for (file, _) in &written {
-                    counted.settle(file.sync_all().await)?;
-                }
+        if let Some(counted) = self.flush_together().await {
+            for (file, _) in &written {
+                counted.settle(file.sync_all().await)?;
             }
-            None => self.join().await?,
         }
         let mut temporaries = written.into_iter();
         for stage in &stages {
@@ -184,11 +178,13 @@ impl FlushGroup {
         Ok(())
     }
 
-    /// A place among those that flush on their own; `None` where many wait already.
-    fn alone(&self) -> Option<Alone<'_>> {
+    /// Where many wait, a round makes durable what the caller wrote. Where none did, a place
+    /// among those that flush on their own.
+    async fn flush_together(&self) -> Option<Alone<'_>> {
         let is_round_under_way = self.begun.get() > self.ended.get();
         let is_crowded = is_round_under_way || self.alone.get() >= FLUSHES_ALONE_MAX;
-        if is_crowded && !self.is_over.get() {
+        let joins = is_crowded && !self.is_over.get();
+        if joins && self.join().await == Flushed::Everything {
             return None;
         }
         self.alone.set(self.alone.get() + 1);
@@ -196,16 +192,16 @@ impl FlushGroup {
     }
 
     /// Waits for a round that begins after this call, or leads it.
-    async fn join(&self) -> io::Result<()> {
+    async fn join(&self) -> Flushed {
         let own = self.begun.get() + 1;
         // Those who are about to ask come along.
         yield_now().await;
         loop {
-            if let Some((kind, text)) = &*self.failed.borrow() {
-                return Err(io::Error::new(*kind, text.clone()));
+            if self.is_over.get() {
+                return Flushed::Nothing;
             }
             if self.ended.get() >= own {
-                return Ok(());
+                return Flushed::Everything;
             }
             if self.begun.get() > self.ended.get() {
                 self.turn.notified().await;
@@ -221,16 +217,15 @@ impl FlushGroup {
 
     fn end_round(&self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
+            tracing::warn!(%error, "flushing the file system failed: files are flushed singly now");
             self.is_over.set(true);
-            *self.failed.borrow_mut() = Some((error.kind(), error.to_string()));
         }
         self.ended.set(self.begun.get());
     }
 }
 
 impl Alone<'_> {
-    /// A failed flush ends the rounds: the file system would report it again, to those whose files
-    /// are whole.
+    /// A failed flush ends the rounds: the file system would report it again in the next.
     fn settle(&self, outcome: io::Result<()>) -> io::Result<()> {
         // A directory that is gone was not flushed and lost nothing.
         if let Err(error) = &outcome

@@ -9,7 +9,6 @@ use super::writer::Journal;
 use super::{Claim, Result};
 use crate::io::flush_group::Flushed;
 use crate::io::{self, TaskClass};
-use crate::log::error::LogError;
 use crate::log::limited::for_each_limited;
 use crate::log::seeded::{SeededBug, is_seeded};
 
@@ -148,8 +147,7 @@ impl Journal {
             let flushed_together = if is_forgotten {
                 Flushed::Everything
             } else {
-                let flushed = self.options.flushes.everything().await;
-                flushed.map_err(|error| LogError::io("flushing the file system", error))?
+                self.options.flushes.everything().await
             };
             if flushed_together == Flushed::Everything {
                 for (claim, snapshot) in dirty.iter().zip(flushed) {
