@@ -1,5 +1,7 @@
 //! The admin port of whole brokers: its numbers are those of the requests that were sent, and
 //! whatever is sent to it, clients are served on.
+//!
+//! Over 500 lines, as nine tests that need nothing of each other share the few helpers on top.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broker;

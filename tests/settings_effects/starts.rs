@@ -1,4 +1,6 @@
 //! Settings that hold from a start on: each changed, and its effect seen from outside.
+//!
+//! Over 500 lines, as cases that need nothing of each other share one kind of process and its questions.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
