@@ -26,14 +26,25 @@ fn read_unsigned(bytes: &[u8], bits: u32) -> Option<(u64, usize)> {
     None
 }
 
+/// An unsigned integer of one or two bytes, by far the most frequent lengths: deltas within a
+/// batch, fields of less than 8 KiB. `None`: longer, or malformed.
+#[inline]
+fn read_short(bytes: &[u8]) -> Option<(u16, usize)> {
+    match *bytes {
+        [first, ..] if first < 0x80 => Some((u16::from(first), 1)),
+        [first, second, ..] if second < 0x80 => {
+            Some((u16::from(first & 0x7f) | u16::from(second) << 7, 2))
+        }
+        _ => None,
+    }
+}
+
 /// Reads a zigzag `varint`; gives it and the bytes it took.
 #[must_use]
+#[inline]
 pub fn read_varint(bytes: &[u8]) -> Option<(i32, usize)> {
-    // One byte is by far the most frequent: small deltas and short fields.
-    if let Some(first) = bytes.first().copied()
-        && first < 0x80
-    {
-        return Some((i32::from(first >> 1) ^ -i32::from(first & 1), 1));
+    if let Some((raw, len)) = read_short(bytes) {
+        return Some((i32::from(raw >> 1) ^ -i32::from(raw & 1), len));
     }
     let (raw, len) = read_unsigned(bytes, 32)?;
     let raw = raw as u32;
@@ -42,11 +53,10 @@ pub fn read_varint(bytes: &[u8]) -> Option<(i32, usize)> {
 
 /// Reads a zigzag `varlong`; gives it and the bytes it took.
 #[must_use]
+#[inline]
 pub fn read_varlong(bytes: &[u8]) -> Option<(i64, usize)> {
-    if let Some(first) = bytes.first().copied()
-        && first < 0x80
-    {
-        return Some((i64::from(first >> 1) ^ -i64::from(first & 1), 1));
+    if let Some((raw, len)) = read_short(bytes) {
+        return Some((i64::from(raw >> 1) ^ -i64::from(raw & 1), len));
     }
     let (raw, len) = read_unsigned(bytes, 64)?;
     Some(((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed(), len))
