@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,20 @@ def load(program, broker, mode, raw=False, **options):
         words += [f"--{name.replace('_', '-')}", str(value)]
     told = run(words)
     return told if raw else figures(told)
+
+
+def delete_topic(broker, topic):
+    """DeleteTopics 1, so that a long run of saturated producers does not fill the disk."""
+    def text(word):
+        return struct.pack(">h", len(word)) + word.encode()
+    body = struct.pack(">hhi", 20, 1, 1) + text("bench") + struct.pack(">i", 1) + text(topic) + struct.pack(">i", 30_000)
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
+        client.sendall(struct.pack(">i", len(body)) + body)
+        with client.makefile("rb") as answers:
+            answer = answers.read(struct.unpack(">i", answers.read(4))[0])
+    code = struct.unpack(">h", answer[-2:])[0]
+    if code != 0:
+        sys.exit(f"deleting {topic} on port {broker.port} gave error {code}")
 
 
 def spread(values):

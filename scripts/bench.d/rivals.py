@@ -6,12 +6,17 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
-from common import CORELINE_PORT, KAFKA_PORT, ROOT, Broker, build, figures, load, run, spread, start_coreline
+from common import (CORELINE_PORT, KAFKA_PORT, ROOT, STEADY_CACHE, Broker, build, delete_topic, figures, load, run, spread,
+                    start_coreline)
 
 PRODUCER_PACE_US = 360
 RIVAL_WARMUP_SECONDS = 30
+# The files of a deleted topic go at once in both brokers, then the next one is measured.
+DELETED_SOON = "log.segment.delete.delay.ms=100"
+DELETED_SECONDS = 1.5
 
 
 def kafka_home():
@@ -56,10 +61,10 @@ def bench_paired(arguments):
     folder = Path(tempfile.mkdtemp(prefix="coreline-bench-"))
     brokers = []
     try:
-        ours = start_coreline(folder / "coreline")
+        ours = start_coreline(folder / "coreline", CORELINE_PORT, STEADY_CACHE, DELETED_SOON)
         brokers.append(ours)
         durable = ["log.flush.interval.messages=1"] if arguments.flushed else []
-        rival = start_kafka(folder / "kafka", KAFKA_PORT, *durable)
+        rival = start_kafka(folder / "kafka", KAFKA_PORT, DELETED_SOON, *durable)
         brokers.append(rival)
         print(f"Coreline durable; Kafka {'flushing every batch' if durable else 'not flushing'}; "
               f"records per broker CPU-second, median (min to max) of {arguments.pairs} pairs")
@@ -67,6 +72,7 @@ def bench_paired(arguments):
         for broker in brokers:
             load(program, broker, "produce", topic="warm-up", partitions=4, seconds=1,
                  warmup_seconds=arguments.rival_warmup)
+            delete_topic(broker, "warm-up")
         for pace in ("saturated", "paced"):
             for record, acks, partitions in WORKLOADS:
                 if arguments.acks not in (None, acks):
@@ -82,7 +88,7 @@ def paired_row(program, brokers, arguments, row):
     pace, record, acks, partitions = row
     options = {
         "topic": f"t-{record}-{acks}-{partitions}", "record_bytes": record, "acks": acks,
-        "partitions": partitions, "seconds": arguments.seconds, "warmup_seconds": 2,
+        "partitions": partitions, "seconds": arguments.seconds, "warmup_seconds": 1,
     }
     if pace == "paced":
         options |= {"connections": 1, "interval_us": PRODUCER_PACE_US}
@@ -93,6 +99,8 @@ def paired_row(program, brokers, arguments, row):
         pair = {}
         for broker in brokers:
             seen = load(program, broker, "produce", **options)
+            delete_topic(broker, options["topic"])
+            time.sleep(DELETED_SECONDS)
             pair[broker.name] = seen["records_per_broker_cpu_s"]
             figures_of[broker.name].append(seen["records_per_broker_cpu_s"])
             tails[broker.name].append(seen["p999_us"])
