@@ -351,7 +351,9 @@ pub fn excuse(world: &World, generation: u64, error: &AppendError) {
     let gone = !is_open(world, generation);
     let excused = match error {
         AppendError::StorageFull(_) => failing || world.full_disk.get(),
-        AppendError::TimedOut | AppendError::Log(LogError::Offline(_)) => failing,
+        // A ring whose release waits for a full disk has no room either.
+        AppendError::TimedOut => failing || world.full_disk.get(),
+        AppendError::Log(LogError::Offline(_)) => failing,
         AppendError::Log(LogError::Closed) => gone,
         AppendError::Log(LogError::Io { .. }) => failing || gone,
         _ => false,

@@ -221,11 +221,27 @@ fn run_lives(world: &Rc<World>) -> Result<(), String> {
     Ok(())
 }
 
+/// Each file and its length: shows what fills a disk.
+fn print_files(disk: &SimDisk, folder: &str) {
+    for (name, is_directory) in disk.list(folder).unwrap_or_default() {
+        let path = format!("{folder}/{name}");
+        if is_directory {
+            print_files(disk, &path);
+        } else {
+            println!(
+                "{path} {}",
+                disk.contents(&path).map_or(0, |bytes| bytes.len())
+            );
+        }
+    }
+}
+
 /// Runs a whole simulation. The error says what was wrong.
 pub fn simulate(plan: &Plan) -> Result<Stats, String> {
     seed_bug(plan.bug);
     let world = World::new(plan);
-    if std::env::var_os("CORELINE_SIM_TRACE").is_some() {
+    let is_traced = std::env::var_os("CORELINE_SIM_TRACE").is_some();
+    if is_traced {
         world.disk.keep_trace();
     }
     let ran = catch_unwind(AssertUnwindSafe(|| run_lives(&world)));
@@ -241,6 +257,9 @@ pub fn simulate(plan: &Plan) -> Result<Stats, String> {
     });
     for line in world.disk.trace_lines() {
         println!("{line}");
+    }
+    if result.is_err() && is_traced {
+        print_files(&world.disk, "/data");
     }
     let mut stats = world.stats.borrow().clone();
     stats.trace_hash = world.disk.trace_hash();
