@@ -77,6 +77,9 @@
 //!   flips, zeroed blocks: `seeded_damage_cut_as_tear`.
 //! * a log ends where its records or WATERMARK end, or at the first invalid batch before
 //!   that. Broken by valid but unvouched bytes past the end: `seeded_torn_tail_kept`.
+//! * a start that moved within the last minute and that only a damaged journal names falls back to
+//!   the checkpoint's: deleted records return, none is lost, and the damage is named. Broken by
+//!   flips, zeroed blocks: `flips_and_zeroed_blocks`.
 //! * an invalid byte below the recorded durable end is never cut and never served past.
 //!   Broken by flips in segments: `flips_and_zeroed_blocks`.
 //! * a ring file that was in use, or a journal that was not emptied in order, is missed when it is

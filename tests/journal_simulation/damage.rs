@@ -19,6 +19,10 @@ impl Damage {
         file.ends_with(".log").then_some(folder)
     }
 
+    pub fn is_in_journal(&self) -> bool {
+        self.path.contains("/ring-")
+    }
+
     /// Whether `notice` names the place: file and position.
     pub fn is_named_in(&self, notice: &str) -> bool {
         let file = self.path.rsplit('/').next().unwrap_or_default();

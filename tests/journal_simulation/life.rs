@@ -49,6 +49,7 @@ async fn try_run(world: &Rc<World>) -> Result<bool, String> {
     {
         let mut model = world.model.borrow_mut();
         model.power_lost = false;
+        model.journal_damaged = false;
     }
     world.damage.take();
     world.notices.borrow_mut().clear();

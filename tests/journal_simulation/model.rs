@@ -106,6 +106,9 @@ pub struct Model {
     pub epoch: i32,
     /// The power was cut since the last recovery that ended.
     pub power_lost: bool,
+    /// A journal was damaged since then. What it alone held of a log's start is lost with it: what
+    /// was deleted may be back, and nothing else.
+    pub journal_damaged: bool,
     pub next_generation: u64,
 }
 
@@ -236,6 +239,15 @@ impl Model {
         if found.base_offset != next {
             return Err(format!("{at}: offset {next} was expected"));
         }
+        if self.journal_damaged && found.last_offset < log.log_start {
+            let known = self.attempts.get(found.attempt as usize);
+            let is_own = known.is_some_and(|attempt| {
+                attempt.generation == generation && is_same(&attempt.payload, found.bytes)
+            });
+            return is_own
+                .then_some(())
+                .ok_or_else(|| format!("{at} was never there"));
+        }
         let attempt = self.attempts.get(found.attempt as usize);
         let attempt = attempt.ok_or_else(|| format!("{at} was never made"))?;
         if attempt.generation != generation {
@@ -286,7 +298,7 @@ impl Model {
         self.settle_change(generation, start, end);
         let log = self.log(generation);
         let name = log.identity.folder();
-        if start != log.log_start {
+        if start > log.log_start || start < log.log_start && !self.journal_damaged {
             return Err(format!(
                 "{name} starts at {start}, known is {}",
                 log.log_start
@@ -331,6 +343,7 @@ impl Model {
         }
         let log = self.log_mut(generation);
         log.entries = entries;
+        log.log_start = start;
         log.claimed = end;
         log.stable = end;
         log.observed = end;

@@ -191,7 +191,10 @@ impl World {
         if self.rested.get() && (self.plan.theme == Theme::Damage || self.one_in(8)) {
             self.disk.kill(seed);
             self.disk.pass_time(Duration::from_secs(1));
-            *self.damage.borrow_mut() = damage::strike(self);
+            let damage = damage::strike(self);
+            let in_journal = damage.as_ref().is_some_and(Damage::is_in_journal);
+            self.model.borrow_mut().journal_damaged |= in_journal;
+            *self.damage.borrow_mut() = damage;
             self.stats.borrow_mut().damages += u64::from(self.damage.borrow().is_some());
             return;
         }
