@@ -38,11 +38,16 @@ fn free_port() -> u16 {
 impl Broker {
     /// Coreline, as Cargo built it.
     pub fn coreline(folder: &Path) -> Self {
+        Self::coreline_with(folder, "")
+    }
+
+    /// The same with more settings.
+    pub fn coreline_with(folder: &Path, more: &str) -> Self {
         let port = free_port();
         let settings = folder.join("server.properties");
         let text = format!(
             "{SETTINGS}listeners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={}\ncoreline.cores=1\n\
-             coreline.admin.listener=\n",
+             coreline.admin.listener=\n{more}",
             folder.join("data").display()
         );
         std::fs::write(&settings, text).expect("settings are written");
@@ -54,6 +59,11 @@ impl Broker {
     /// Apache Kafka, one node; a new folder is formatted at the metadata version that Coreline
     /// writes.
     pub fn kafka(folder: &Path) -> Self {
+        Self::kafka_with(folder, "")
+    }
+
+    /// The same with more settings.
+    pub fn kafka_with(folder: &Path, more: &str) -> Self {
         let (port, controller) = (free_port(), free_port());
         let settings = folder.join("server.properties");
         let text = format!(
@@ -63,7 +73,7 @@ impl Broker {
              advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
              listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
              controller.listener.names=CONTROLLER\nlog.dirs={}\n\
-             offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n",
+             offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n{more}",
             folder.join("data").display()
         );
         std::fs::write(&settings, text).expect("settings are written");
@@ -137,7 +147,7 @@ fn kafka_command(settings: &Path) -> Command {
 }
 
 /// `KAFKA_HOME`, or what `scripts/kafka` has downloaded.
-fn kafka_home() -> PathBuf {
+pub fn kafka_home() -> PathBuf {
     if let Some(home) = std::env::var_os("KAFKA_HOME") {
         return PathBuf::from(home);
     }

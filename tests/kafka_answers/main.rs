@@ -94,3 +94,10 @@ fn a_data_folder_goes_to_apache_kafka_and_back() {
     let folder = tempfile::tempdir().expect("a folder");
     takeover::there_and_back(folder.path());
 }
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn snapshots_of_metadata_go_to_apache_kafka_and_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    takeover::there_and_back_with_snapshots(folder.path());
+}

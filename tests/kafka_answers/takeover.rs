@@ -2,7 +2,9 @@
 //! by Coreline: topics keep their names, ids and settings, partitions their records, producer ids
 //! are not given out again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use coreline::base::ids::{ProducerEpoch, ProducerId, Uuid};
 use coreline::wire::compression::Codec;
@@ -13,7 +15,7 @@ use coreline::wire::messages::fetch::FetchResponse;
 use coreline::wire::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 use coreline::wire::messages::produce::ProduceResponse;
 
-use crate::brokers::Broker;
+use crate::brokers::{Broker, kafka_home};
 use crate::data::{batch, fetch, produce};
 use crate::session::Peer;
 
@@ -102,4 +104,104 @@ pub fn there_and_back(folder: &Path) {
     let third = producer_id(&mut peer);
     assert!(first < second && second < third, "{first} {second} {third}");
     broker.stop();
+}
+
+/// A snapshot after every change, and no room for anything before it.
+const SNAPSHOTS: &str = "metadata.log.max.record.bytes.between.snapshots=1\n\
+    metadata.max.retention.bytes=1\ninternal.metadata.log.segment.bytes=2000\n";
+
+/// How long Kafka may take to drop what is old: it looks once a minute.
+const DROPPED_WITHIN: Duration = Duration::from_secs(100);
+
+/// The metadata log's files that end so, in order.
+fn metadata_files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join("data/__cluster_metadata-0")).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.to_str().is_some_and(|text| text.ends_with(suffix)))
+        .collect();
+    paths.sort_unstable();
+    paths
+}
+
+fn begins_behind(folder: &Path, start: u64) -> Option<u64> {
+    let first = metadata_files(folder, ".log").into_iter().next()?;
+    let base = first.file_stem()?.to_str()?.parse().ok()?;
+    (base > start).then_some(base)
+}
+
+/// What Apache's tool reads of the log and its snapshots, without a complaint.
+fn dumped(folder: &Path) -> String {
+    let files = [".log", ".checkpoint"].map(|suffix| metadata_files(folder, suffix));
+    let files = files.concat();
+    let files: Vec<&str> = files.iter().filter_map(|path| path.to_str()).collect();
+    let output = Command::new(kafka_home().join("bin/kafka-dump-log.sh"))
+        .args(["--cluster-metadata-decoder", "--files", &files.join(",")])
+        .output()
+        .expect("kafka-dump-log runs");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{text}");
+    for complaint in [
+        "xception",
+        "isvalid: false",
+        "ismatch",
+        "invalid",
+        "Could not",
+        "Error",
+    ] {
+        assert!(!text.contains(complaint), "{text}");
+    }
+    text
+}
+
+/// Both brokers take snapshots and drop what lies before them, and each carries on what the other
+/// left.
+pub fn there_and_back_with_snapshots(folder: &Path) {
+    let broker = Broker::coreline_with(folder, SNAPSHOTS);
+    let mut peer = Peer::connect(false, broker.port);
+    let ours = create(&mut peer, "ours");
+    let first = producer_id(&mut peer);
+    for number in 0..20 {
+        create(&mut peer, &format!("ours-{number}"));
+    }
+    assert_eq!(append(&mut peer, "ours"), 0);
+    broker.stop();
+    let start = begins_behind(folder, 0).expect("the log's beginning is gone");
+    let text = dumped(folder);
+    for wanted in [
+        "SnapshotHeader",
+        "SnapshotFooter",
+        "TOPIC_RECORD",
+        "ours-19",
+    ] {
+        assert!(text.contains(wanted), "{wanted} in {text}");
+    }
+
+    let broker = Broker::kafka_with(folder, SNAPSHOTS);
+    let mut peer = Peer::connect(true, broker.port);
+    assert_eq!(peer.id("ours"), ours);
+    assert_eq!(end(&mut peer, "ours"), 3);
+    let last = peer.id("ours-19");
+    let theirs = create(&mut peer, "theirs");
+    assert_eq!(append(&mut peer, "theirs"), 0);
+    let second = producer_id(&mut peer);
+    let begun = Instant::now();
+    while begins_behind(folder, start).is_none() {
+        assert!(begun.elapsed() < DROPPED_WITHIN, "Kafka keeps its log");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    broker.stop();
+
+    for _ in 0..2 {
+        let broker = Broker::coreline_with(folder, SNAPSHOTS);
+        let mut peer = Peer::connect(false, broker.port);
+        assert_eq!((peer.id("ours"), peer.id("theirs")), (ours, theirs));
+        assert_eq!(peer.id("ours-19"), last);
+        assert_eq!(end(&mut peer, "theirs"), 3);
+        let third = producer_id(&mut peer);
+        assert!(first < second && second < third, "{first} {second} {third}");
+        broker.stop();
+    }
+    dumped(folder);
 }

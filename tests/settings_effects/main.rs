@@ -5,6 +5,7 @@
 #[path = "../broker/mod.rs"]
 mod broker;
 mod changes;
+mod metadata;
 mod proofs;
 mod topics;
 mod starts;

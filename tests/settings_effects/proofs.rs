@@ -213,6 +213,39 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         &["max.connection.creation.rate"],
     ),
     (
+        METADATA,
+        "snapshots_come_after_so_many_bytes",
+        &["metadata.log.max.record.bytes.between.snapshots"],
+    ),
+    (
+        METADATA,
+        "snapshots_come_after_so_long",
+        &["metadata.log.max.snapshot.interval.ms"],
+    ),
+    (
+        METADATA,
+        "what_lies_before_a_snapshot_goes_by_size",
+        &["metadata.max.retention.bytes"],
+    ),
+    (
+        METADATA,
+        "what_lies_before_a_snapshot_goes_by_age",
+        &["metadata.max.retention.ms"],
+    ),
+    (
+        METADATA,
+        "the_metadata_logs_segments_end_at_their_size",
+        &[
+            "metadata.log.segment.bytes",
+            "internal.metadata.log.segment.bytes",
+        ],
+    ),
+    (
+        METADATA,
+        "the_metadata_logs_segments_end_at_their_age",
+        &["metadata.log.segment.ms"],
+    ),
+    (
         "tests/broker_retention.rs",
         "a_topic_keeps_what_its_limit_allows_and_its_start_survives_a_restart",
         &["topic/retention.bytes"],
@@ -239,3 +272,4 @@ pub const WITHOUT_PROOF: &[&str] = &[
 
 const TOPICS: &str = "tests/settings_effects/topics.rs";
 const STARTS: &str = "tests/settings_effects/starts.rs";
+const METADATA: &str = "tests/settings_effects/metadata.rs";

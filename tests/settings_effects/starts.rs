@@ -29,11 +29,11 @@ use crate::broker::{Client, batch};
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A broker in a process of its own.
-struct Process {
+pub struct Process {
     child: Child,
     address: SocketAddr,
     admin: SocketAddr,
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 impl Drop for Process {
@@ -58,7 +58,7 @@ fn command(settings: &[String]) -> Command {
 }
 
 impl Process {
-    fn start(settings: &[&str]) -> Self {
+    pub fn start(settings: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (address, admin) = (free(), free());
         let data = folder.path().join("data");
@@ -94,7 +94,7 @@ impl Process {
         process
     }
 
-    fn connect(&self) -> Client {
+    pub fn connect(&self) -> Client {
         Client::connect(self.address)
     }
 
@@ -158,7 +158,7 @@ fn refusal(settings: &[&str]) -> String {
     String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
-fn create(client: &mut Client, name: &str, partitions: i32, replicas: i16) -> (ErrorCode, i32) {
+pub fn create(client: &mut Client, name: &str, partitions: i32, replicas: i16) -> (ErrorCode, i32) {
     let request = CreateTopicsRequest {
         topics: vec![CreatableTopic {
             name: name.to_owned(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::admin::AdminAddress;
 use super::cores::Cores;
 use super::listener::Listeners;
+use super::metadata_log::MetadataLogSettings;
 use super::setting::{list, parse_boolean};
 use super::table::broker_setting;
 use super::topic::{BrokerTexts, TopicSettings};
@@ -69,6 +70,8 @@ pub struct BrokerConfig {
     pub retention_check_ms: i64,
     /// `log.initial.task.delay.ms`
     pub initial_task_delay_ms: i64,
+    /// `metadata.…`
+    pub metadata_log: MetadataLogSettings,
     /// Values of a topic without settings of its own.
     pub topic_defaults: TopicSettings,
     /// `coreline.cores`
@@ -159,6 +162,7 @@ impl BrokerConfig {
             recovery_point_checkpoint_ms: values.long("log.flush.offset.checkpoint.interval.ms"),
             retention_check_ms: values.long("log.retention.check.interval.ms"),
             initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
+            metadata_log: values.metadata_log(),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
             cores: Cores::parse(&values.text("coreline.cores")).unwrap_or_default(),
             memory_bytes: values.bytes("coreline.memory"),
@@ -215,6 +219,23 @@ impl Values<'_> {
 
     fn bytes(&self, name: &str) -> Option<u64> {
         self.given(name)?.parse().ok()
+    }
+
+    fn metadata_log(&self) -> MetadataLogSettings {
+        let internal = "internal.metadata.log.segment.bytes";
+        let segment_bytes = match self.given(internal) {
+            Some(_) => self.long(internal),
+            None => self.long("metadata.log.segment.bytes"),
+        };
+        let between = "metadata.log.max.record.bytes.between.snapshots";
+        MetadataLogSettings {
+            segment_bytes_max: u64::try_from(segment_bytes).unwrap_or(0),
+            segment_ms_max: self.long("metadata.log.segment.ms"),
+            bytes_between_snapshots_max: u64::try_from(self.long(between)).unwrap_or(0),
+            snapshot_interval_ms_max: self.long("metadata.log.max.snapshot.interval.ms"),
+            retention_bytes: self.long("metadata.max.retention.bytes"),
+            retention_ms: self.long("metadata.max.retention.ms"),
+        }
     }
 
     fn boolean(&self, name: &str) -> bool {

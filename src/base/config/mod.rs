@@ -14,6 +14,7 @@ mod broker;
 mod budget;
 mod cores;
 mod listener;
+mod metadata_log;
 pub mod describe;
 pub mod dynamic;
 pub mod groups;
@@ -30,6 +31,7 @@ pub use self::broker::BrokerConfig;
 pub use self::budget::{Budgets, Machine, TooLittleMemory};
 pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
+pub use self::metadata_log::MetadataLogSettings;
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
 pub use self::topic::{
     BrokerTexts, CompressionType, TOPIC_SYNONYMS, TopicOverrides, TopicSettings,

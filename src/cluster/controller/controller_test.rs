@@ -34,8 +34,17 @@ fn live<T: 'static>(
     seed: u64,
     client: impl AsyncFnOnce(ControlHandle, Seen) -> T,
 ) -> T {
+    live_after(disk, seed, LastStop::Other, client)
+}
+
+fn live_after<T: 'static>(
+    disk: &SimDisk,
+    seed: u64,
+    last_stop: LastStop,
+    client: impl AsyncFnOnce(ControlHandle, Seen) -> T,
+) -> T {
     let life = async {
-        let opened = Controller::open(config(), seed, TimestampMs(1)).await;
+        let opened = Controller::open(config(), seed, last_stop, TimestampMs(1)).await;
         let controller = opened.unwrap_or_else(|fault| panic!("{fault}"));
         let seen: Seen = Rc::new(RefCell::new(vec![controller.image()]));
         let log = Rc::clone(&seen);
@@ -109,6 +118,36 @@ fn topics_survive_a_restart_with_their_ids_and_get_a_new_leader_epoch() {
         assert_ne!(id_of(&first, "a"), id_of(&created, "a"));
         assert_eq!(id_of(&first, "b"), id_of(&created, "b"));
     });
+}
+
+#[test]
+fn after_an_orderly_stop_leaders_keep_their_epochs_and_the_log_grows_by_no_partition() {
+    let disk = disk();
+    live(&disk, 1, async |control, _| {
+        let mut request = topics(&["a"]);
+        request.topics[0].num_partitions = 500;
+        control.create_topics(request).await.unwrap();
+    });
+    let bytes = || {
+        let folder = "/data/__cluster_metadata-0";
+        let files = disk.list(folder).unwrap().into_iter();
+        let segments = files.filter(|(name, _)| name.ends_with(".log"));
+        let contents = segments.map(|(name, _)| disk.contents(&format!("{folder}/{name}")));
+        contents.map(|bytes| bytes.unwrap().len()).sum::<usize>()
+    };
+    let epochs = |seed, last_stop| {
+        let before = bytes();
+        let epochs = live_after(&disk, seed, last_stop, async |_, seen| {
+            let topic = seen.borrow()[0].topics().by_name("a").unwrap().clone();
+            let epochs = topic.partitions.values().map(|one| one.leader_epoch.0);
+            (epochs.clone().min().unwrap(), epochs.max().unwrap())
+        });
+        (epochs, bytes() - before)
+    };
+    let (kept, few) = epochs(2, LastStop::Orderly);
+    let (raised, many) = epochs(3, LastStop::Other);
+    assert_eq!((kept, raised), ((0, 0), (1, 1)));
+    assert!(few < 1_000 && many > 10_000, "{few} {many}");
 }
 
 #[test]

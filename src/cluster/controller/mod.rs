@@ -8,6 +8,7 @@
 //! every partition that it leads ([`Controller::open`]).
 
 mod control;
+mod upkeep;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,14 +17,13 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::decide::{
-    self, CreateTopicsContext, Decision, METADATA_VERSIONS, NodeRegistration, ProducerIdBlock,
-    RECORDS_PER_OPERATION_MAX, alter_configs,
+    self, CreateTopicsContext, Decision, LastStop, METADATA_VERSIONS, NodeRegistration,
+    ProducerIdBlock, RECORDS_PER_OPERATION_MAX, alter_configs,
 };
 use super::identity::{self, IdentityError};
 use super::image::{Image, METADATA_VERSION};
 use super::metadata_log::{
     ControllerEndpoint, MetadataLog, MetadataLogError, MetadataLogOptions, Opened,
-    SEGMENT_BYTES_MAX,
 };
 use super::records::{AbortTransactionRecord, BrokerEndpoint, MetadataRecord};
 use crate::base::config::BrokerConfig;
@@ -35,6 +35,7 @@ use crate::io::{self, Inbox, inbox::inbox};
 pub use control::{ControlError, ControlHandle};
 
 use control::ControlRequest;
+use upkeep::Upkeep;
 
 /// Requests that may wait for the controller.
 pub const CONTROL_INBOX_LEN_MAX: usize = 1_024;
@@ -73,6 +74,7 @@ impl Controller {
     pub async fn open(
         config: Arc<BrokerConfig>,
         random_seed: u64,
+        last_stop: LastStop,
         now: TimestampMs,
     ) -> Result<Self, ControllerError> {
         let mut random = Random::new(random_seed);
@@ -84,7 +86,7 @@ impl Controller {
             node_id: identity.node_id,
             directory_id: identity.directory_id,
             controller: controller_endpoint(&config),
-            segment_bytes_max: SEGMENT_BYTES_MAX,
+            settings: config.metadata_log,
         };
         let opened = MetadataLog::open(&options, now).await?;
         if opened.torn_bytes > 0 {
@@ -114,15 +116,15 @@ impl Controller {
             requests,
             config,
         };
-        controller.begin(bootstrap, abort_transaction, now).await?;
+        let before = (bootstrap, abort_transaction, last_stop);
+        controller.begin(before, now).await?;
         Ok(controller)
     }
 
     /// The records of a start.
     async fn begin(
         &mut self,
-        bootstrap: Vec<MetadataRecord>,
-        abort_transaction: bool,
+        (bootstrap, abort_transaction, last_stop): (Vec<MetadataRecord>, bool, LastStop),
         now: TimestampMs,
     ) -> Result<(), MetadataLogError> {
         if abort_transaction {
@@ -146,7 +148,8 @@ impl Controller {
             end_points: end_points(&self.config),
             rack: self.config.rack.clone(),
         };
-        let records = decide::startup_records(&self.image, &node, self.log.next_offset());
+        let next_offset = self.log.next_offset();
+        let records = decide::startup_records(&self.image, &node, next_offset, last_stop);
         for records in records.chunks(RECORDS_PER_OPERATION_MAX) {
             self.commit(records, now).await?;
         }
@@ -182,7 +185,12 @@ impl Controller {
     /// means that the last records of the stop are not durable; what was acknowledged is.
     pub async fn serve(mut self, publish: Publish) -> Result<(), MetadataLogError> {
         let mut batch = Vec::new();
-        while self.requests.receive_batch(&mut batch).await {
+        let mut upkeep = Upkeep::new(&self.config.metadata_log);
+        loop {
+            let received = self.requests.receive_batch(&mut batch);
+            if io::with_deadline(upkeep.at, received).await == Some(false) {
+                break;
+            }
             for request in batch.drain(..) {
                 if let Some(stopped) = self.answer(request, &publish).await {
                     let outcome = self.close().await;
@@ -190,6 +198,7 @@ impl Controller {
                     return outcome;
                 }
             }
+            upkeep.carry_out(&mut self.log, &self.image).await;
         }
         self.close().await
     }

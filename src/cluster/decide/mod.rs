@@ -22,7 +22,8 @@ pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};
 pub use startup::{
-    METADATA_VERSIONS, NodeRegistration, bootstrap_records, shutdown_records, startup_records,
+    LastStop, METADATA_VERSIONS, NodeRegistration, bootstrap_records, shutdown_records,
+    startup_records,
 };
 
 /// Most records of one operation, which stand in one batch and so count all or not at all

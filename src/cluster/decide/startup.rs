@@ -1,6 +1,8 @@
 //! What a node writes when it starts and stops: it registers under a new incarnation, is unfenced,
 //! and is elected anew in every partition that it may lead, so that no client or replica of an
-//! earlier life is mistaken for one of this.
+//! earlier life is mistaken for one of this. After an orderly stop a partition that it leads alone
+//! is as it was left, to the last record: nothing is written for it. (Apache Kafka, which gives
+//! leadership up when it stops, elects in every partition then too.)
 
 use crate::base::ids::{BrokerEpoch, BrokerId, Offset, Uuid};
 use crate::cluster::image::{Image, METADATA_VERSION, PartitionImage, TopicImage};
@@ -35,6 +37,15 @@ pub struct NodeRegistration {
     pub rack: Option<String>,
 }
 
+/// How the last life of this node ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastStop {
+    /// In order, all of its logs closed.
+    Orderly,
+    /// In another way, or that is not known.
+    Other,
+}
+
 /// The first records of a new cluster: its feature levels. Only what is served has a level.
 #[must_use]
 pub fn bootstrap_records() -> Vec<MetadataRecord> {
@@ -44,13 +55,15 @@ pub fn bootstrap_records() -> Vec<MetadataRecord> {
     })]
 }
 
-/// The records of a start. `next_offset` is the one that the first of them will get: the epoch of a
+/// The records of a start after such a stop. `next_offset` is the one that the first of them will
+/// get: the epoch of a
 /// registration is its record's offset.
 #[must_use]
 pub fn startup_records(
     image: &Image,
     node: &NodeRegistration,
     next_offset: Offset,
+    last_stop: LastStop,
 ) -> Vec<MetadataRecord> {
     let mut records = Vec::new();
     if !image.features().contains_key(METADATA_VERSION) {
@@ -90,10 +103,32 @@ pub fn startup_records(
         },
     ));
     let directory = has_directories.then_some(node.directory_id);
+    let keeps_leaders = last_stop == LastStop::Orderly && is_fenced_in_order(image, node.node_id);
     for topic in image.topics().iter() {
-        records.extend(elections(topic, node.node_id, directory));
+        let elections = elections(topic, node.node_id, directory);
+        records.extend(elections.filter_map(|(partition, record)| {
+            let is_kept = keeps_leaders && is_settled(partition, &record);
+            (!is_kept).then_some(MetadataRecord::PartitionChange(record))
+        }));
     }
     records
+}
+
+/// Whether the last that the log tells of `node` is its orderly stop.
+fn is_fenced_in_order(image: &Image, node: BrokerId) -> bool {
+    let registration = image.broker(node);
+    registration.is_some_and(|broker| broker.fenced && broker.in_controlled_shutdown)
+}
+
+/// Whether an election would change nothing but the epochs.
+fn is_settled(partition: &PartitionImage, election: &PartitionChangeRecord) -> bool {
+    let epochs_alone = PartitionChangeRecord {
+        partition_id: election.partition_id,
+        topic_id: election.topic_id,
+        leader: election.leader,
+        ..PartitionChangeRecord::default()
+    };
+    partition.leader == election.leader && *election == epochs_alone
 }
 
 /// An election of `node` in each partition of `topic` that it may lead.
@@ -101,26 +136,27 @@ fn elections(
     topic: &TopicImage,
     node: BrokerId,
     directory: Option<Uuid>,
-) -> impl Iterator<Item = MetadataRecord> + '_ {
-    let electable = move |(index, partition): (_, &PartitionImage)| {
-        let place = partition.replicas.iter().position(|id| *id == node)?;
-        may_lead(partition, node).then_some(())?;
-        let isr = (partition.isr != [node]).then(|| vec![node]);
-        let cleared = |list: &Vec<BrokerId>| (!list.is_empty()).then(Vec::new);
-        Some(MetadataRecord::PartitionChange(PartitionChangeRecord {
-            partition_id: index,
-            topic_id: topic.id,
-            leader: node,
-            isr,
-            directories: directory.and_then(|id| moved_directories(partition, place, id)),
-            eligible_leader_replicas: cleared(&partition.eligible_leader_replicas),
-            last_known_elr: cleared(&partition.last_known_elr),
-            ..PartitionChangeRecord::default()
-        }))
-    };
-    (topic.partitions.iter())
-        .map(|(index, partition)| (*index, partition))
-        .filter_map(electable)
+) -> impl Iterator<Item = (&PartitionImage, PartitionChangeRecord)> {
+    topic
+        .partitions
+        .iter()
+        .filter_map(move |(index, partition)| {
+            let place = partition.replicas.iter().position(|id| *id == node)?;
+            may_lead(partition, node).then_some(())?;
+            let isr = (partition.isr != [node]).then(|| vec![node]);
+            let cleared = |list: &Vec<BrokerId>| (!list.is_empty()).then(Vec::new);
+            let election = PartitionChangeRecord {
+                partition_id: *index,
+                topic_id: topic.id,
+                leader: node,
+                isr,
+                directories: directory.and_then(|id| moved_directories(partition, place, id)),
+                eligible_leader_replicas: cleared(&partition.eligible_leader_replicas),
+                last_known_elr: cleared(&partition.last_known_elr),
+                ..PartitionChangeRecord::default()
+            };
+            Some((partition, election))
+        })
 }
 
 /// Whether every acknowledged record is known to be on `node`: it is in sync, or was eligible when

@@ -42,7 +42,7 @@ fn partition(index: i32, replicas: &[i32], isr: &[i32]) -> PartitionRecord {
 #[test]
 fn the_first_start_sets_the_level_and_registers() {
     let mut image = Image::new("cluster", BrokerId(1));
-    let records = startup_records(&image, &node(1), Offset(10));
+    let records = startup_records(&image, &node(1), Offset(10), LastStop::Other);
     apply(&mut image, &records);
     assert_eq!(image.features()[METADATA_VERSION], METADATA_VERSION_NEW);
     let broker = image.broker(BrokerId(1)).unwrap();
@@ -56,7 +56,7 @@ fn the_first_start_sets_the_level_and_registers() {
 #[test]
 fn every_start_elects_this_node_anew_where_it_may_lead() {
     let mut image = Image::new("cluster", BrokerId(1));
-    let records = startup_records(&image, &node(1), Offset(0));
+    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
     apply(&mut image, &records);
     let topic = TopicRecord {
         name: "a".into(),
@@ -77,7 +77,7 @@ fn every_start_elects_this_node_anew_where_it_may_lead() {
         ],
     );
     let end = image.end_offset();
-    let records = startup_records(&image, &node(2), end);
+    let records = startup_records(&image, &node(2), end, LastStop::Other);
     apply(&mut image, &records);
     let topic = image.topics().by_name("a").unwrap().clone();
     let of = |index: i32| topic.partition(PartitionIndex(index)).unwrap();
@@ -103,10 +103,59 @@ fn every_start_elects_this_node_anew_where_it_may_lead() {
 fn an_orderly_stop_fences_the_broker() {
     let mut image = Image::new("cluster", BrokerId(1));
     assert!(shutdown_records(&image, BrokerId(1)).is_empty());
-    let records = startup_records(&image, &node(1), Offset(0));
+    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
     apply(&mut image, &records);
     let records = shutdown_records(&image, BrokerId(1));
     apply(&mut image, &records);
     let broker = image.broker(BrokerId(1)).unwrap();
     assert!(broker.fenced && broker.in_controlled_shutdown);
+}
+
+/// What a start writes for the partitions of a topic: the numbers of those that are elected in.
+fn elected(image: &Image, last_stop: LastStop) -> Vec<i32> {
+    let records = startup_records(image, &node(2), image.end_offset(), last_stop);
+    let changes = records.iter().filter_map(|record| match record {
+        MetadataRecord::PartitionChange(change) => Some(change.partition_id.0),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn after_an_orderly_stop_what_this_node_leads_alone_stays_as_it_is() {
+    let mut image = Image::new("cluster", BrokerId(1));
+    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
+    apply(&mut image, &records);
+    let topic = TopicRecord {
+        name: "a".into(),
+        topic_id: Uuid([5; 16]),
+    };
+    let settled = PartitionRecord {
+        directories: vec![Uuid([9; 16])],
+        ..partition(0, &[1], &[1])
+    };
+    let of = |index, change: fn(&mut PartitionRecord)| {
+        let mut record = PartitionRecord {
+            partition_id: PartitionIndex(index),
+            ..settled.clone()
+        };
+        change(&mut record);
+        MetadataRecord::Partition(record)
+    };
+    let records = [
+        MetadataRecord::Topic(topic),
+        of(0, |_| ()),
+        // As Apache Kafka leaves a partition when it stops.
+        of(1, |record| record.leader = BrokerId(-1)),
+        of(2, |record| record.isr = Vec::new()),
+        of(3, |record| record.directories = vec![Uuid([8; 16])]),
+        of(4, |record| record.last_known_elr = Some(vec![BrokerId(1)])),
+    ];
+    apply(&mut image, &records);
+    // The log does not tell of an orderly stop.
+    assert_eq!(elected(&image, LastStop::Orderly), [0, 1, 2, 3, 4]);
+    let records = shutdown_records(&image, BrokerId(1));
+    apply(&mut image, &records);
+    assert_eq!(elected(&image, LastStop::Orderly), [1, 2, 3, 4]);
+    assert_eq!(elected(&image, LastStop::Other), [0, 1, 2, 3, 4]);
 }

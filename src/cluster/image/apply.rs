@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BrokerRegistration, Image, PartitionImage, ResourceType};
+use super::{BrokerRegistration, Image, PartitionImage, ResourceType, TopicImage};
 use crate::base::ids::{BrokerEpoch, BrokerId, PartitionIndex, TopicId};
 use crate::cluster::records::{
     BrokerRegistrationChangeRecord, ConfigRecord, MetadataRecord, PartitionChangeRecord,
@@ -20,6 +20,14 @@ pub enum ImageError {
         record: &'static str,
         /// The id.
         topic_id: TopicId,
+    },
+    /// A record speaks of a topic by a name that none has.
+    #[error("a {record} names topic {name}, which does not exist")]
+    UnknownTopicName {
+        /// The kind of record.
+        record: &'static str,
+        /// The name.
+        name: String,
     },
     /// A record changes a partition that does not exist.
     #[error("a PartitionChangeRecord names partition {partition} of {topic_id}, which has none")]
@@ -50,7 +58,7 @@ pub enum ImageError {
 }
 
 impl Image {
-    /// Applies one record. Records of kinds that this node makes no use of change nothing.
+    /// Applies one record. Records of kinds that this node makes no use of are kept.
     pub fn apply(&mut self, record: &MetadataRecord) -> Result<(), ImageError> {
         match record {
             MetadataRecord::Topic(record) => self.add_topic(&record.name, record.topic_id),
@@ -100,11 +108,15 @@ impl Image {
                 self.next_producer_id = record.next_producer_id;
                 Ok(())
             }
+            MetadataRecord::ClearElr(record) => self.clear_elr(&record.topic_name),
+            MetadataRecord::Foreign(record) => {
+                Arc::make_mut(&mut self.foreign).push(record.clone());
+                Ok(())
+            }
             MetadataRecord::NoOp(_)
             | MetadataRecord::BeginTransaction(_)
             | MetadataRecord::EndTransaction(_)
-            | MetadataRecord::AbortTransaction(_)
-            | MetadataRecord::Foreign { .. } => Ok(()),
+            | MetadataRecord::AbortTransaction(_) => Ok(()),
         }
     }
 
@@ -157,6 +169,35 @@ impl Image {
         Ok(())
     }
 
+    /// Forgets the replicas that may lead outside the ISR (`TopicDelta.replay`).
+    fn clear_elr(&mut self, name: &str) -> Result<(), ImageError> {
+        let ids: Vec<TopicId> = match self.topics.by_name(name) {
+            _ if name.is_empty() => self.topics.iter().map(|topic| topic.id).collect(),
+            Some(topic) => vec![topic.id],
+            None => {
+                return Err(ImageError::UnknownTopicName {
+                    record: "ClearElrRecord",
+                    name: name.to_owned(),
+                });
+            }
+        };
+        for id in ids {
+            let has_some = |topic: &Arc<TopicImage>| topic.partitions.values().any(has_elr);
+            if self.topics.by_id(id).is_some_and(has_some)
+                && let Some(topic) = self.topics.get_mut(id)
+            {
+                for partition in topic.partitions.values_mut().filter(|one| has_elr(one)) {
+                    partition.merge(&PartitionChangeRecord {
+                        eligible_leader_replicas: Some(Vec::new()),
+                        last_known_elr: Some(Vec::new()),
+                        ..PartitionChangeRecord::default()
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn set_config(&mut self, record: &ConfigRecord) {
         let key = (
             ResourceType(record.resource_type),
@@ -199,4 +240,8 @@ impl Image {
             }),
         }
     }
+}
+
+fn has_elr(partition: &PartitionImage) -> bool {
+    !partition.eligible_leader_replicas.is_empty() || !partition.last_known_elr.is_empty()
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::base::ids::{BrokerEpoch, BrokerId, Uuid};
-use crate::cluster::records::{BrokerRegistrationChangeRecord, RegisterBrokerRecord};
+use crate::cluster::records::{
+    BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord,
+};
 
 /// Where a broker is reached through one listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,18 +48,22 @@ pub struct BrokerRegistration {
     pub in_controlled_shutdown: bool,
     /// The ids of its log directories.
     pub directories: Vec<Uuid>,
+    /// Those of them that take no new partitions; `None` when never told.
+    pub cordoned_directories: Option<Vec<Uuid>>,
+    /// Whether it was still a broker of ZooKeeper's when it registered.
+    pub is_migrating_zk_broker: bool,
 }
 
 impl BrokerRegistration {
     /// The registration that a record tells of.
     #[must_use]
     pub fn from_record(record: &RegisterBrokerRecord) -> Self {
-        let endpoint = |end_point: &crate::cluster::records::BrokerEndpoint| Endpoint {
+        let endpoint = |end_point: &BrokerEndpoint| Endpoint {
             host: end_point.host.clone(),
             port: end_point.port,
             security_protocol: end_point.security_protocol,
         };
-        let versions = |feature: &crate::cluster::records::BrokerFeature| SupportedVersions {
+        let versions = |feature: &BrokerFeature| SupportedVersions {
             min: feature.min_supported_version,
             max: feature.max_supported_version,
         };
@@ -75,6 +81,37 @@ impl BrokerRegistration {
             fenced: record.fenced,
             in_controlled_shutdown: record.in_controlled_shutdown,
             directories: record.log_dirs.clone(),
+            cordoned_directories: record.cordoned_log_dirs.clone(),
+            is_migrating_zk_broker: record.is_migrating_zk_broker,
+        }
+    }
+
+    /// The record that registers the broker as it is now.
+    #[must_use]
+    pub fn to_record(&self) -> RegisterBrokerRecord {
+        let end_point = |(name, endpoint): (&String, &Endpoint)| BrokerEndpoint {
+            name: name.clone(),
+            host: endpoint.host.clone(),
+            port: endpoint.port,
+            security_protocol: endpoint.security_protocol,
+        };
+        let feature = |(name, versions): (&String, &SupportedVersions)| BrokerFeature {
+            name: name.clone(),
+            min_supported_version: versions.min,
+            max_supported_version: versions.max,
+        };
+        RegisterBrokerRecord {
+            broker_id: self.id,
+            is_migrating_zk_broker: self.is_migrating_zk_broker,
+            incarnation_id: self.incarnation_id,
+            broker_epoch: self.epoch,
+            end_points: self.listeners.iter().map(end_point).collect(),
+            features: self.features.iter().map(feature).collect(),
+            rack: self.rack.clone(),
+            fenced: self.fenced,
+            in_controlled_shutdown: self.in_controlled_shutdown,
+            log_dirs: self.directories.clone(),
+            cordoned_log_dirs: self.cordoned_directories.clone(),
         }
     }
 
@@ -90,6 +127,10 @@ impl BrokerRegistration {
         }
         if !record.log_dirs.is_empty() {
             self.directories.clone_from(&record.log_dirs);
+        }
+        if record.cordoned_log_dirs.is_some() {
+            self.cordoned_directories
+                .clone_from(&record.cordoned_log_dirs);
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! An image is changed by [`Image::apply`] alone, record by record, on the controller's own copy;
 //! shards get it as `Arc<Image>` and never see it change. Copies are cheap: topics, brokers and
-//! configs are shared until a record touches them.
+//! configs are shared until a record touches them. [`Image::records`] is the way back: what a
+//! snapshot of the log holds.
 //!
 //! Invariants: `by_name` and `by_id` hold the same topics; a partition belongs to a topic; the
 //! leader epoch and partition epoch of a partition never go down; configs of a removed topic are
@@ -10,11 +11,13 @@
 
 mod apply;
 mod brokers;
+mod records;
 mod topics;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::records::ForeignRecord;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerId};
 
 pub use apply::ImageError;
@@ -57,6 +60,8 @@ pub struct Image {
     configs: BTreeMap<(ResourceType, String), Arc<ConfigMap>>,
     features: BTreeMap<String, i16>,
     next_producer_id: ProducerId,
+    /// Records of kinds that this node makes no use of, in their order.
+    foreign: Arc<Vec<ForeignRecord>>,
 }
 
 impl Image {
@@ -180,3 +185,5 @@ pub fn config_bytes(configs: &ConfigMap) -> usize {
 
 #[cfg(test)]
 mod image_test;
+#[cfg(test)]
+pub(crate) mod random_test;

@@ -107,13 +107,24 @@ pub fn build(
     now: TimestampMs,
     records: &[MetadataRecord],
 ) -> Result<BytesMut, MetadataLogError> {
+    let values = records.iter().map(MetadataRecord::encode);
+    let values: Vec<Bytes> = values.collect::<Result<_, _>>()?;
+    of_values(base_offset, epoch, now, &values)
+}
+
+/// One batch of records that are encoded.
+pub fn of_values(
+    base_offset: Offset,
+    epoch: LeaderEpoch,
+    now: TimestampMs,
+    values: &[Bytes],
+) -> Result<BytesMut, MetadataLogError> {
     let mut builder = BatchBuilder::new(base_offset).leader_epoch(epoch);
-    for record in records {
-        let value = record.encode()?;
+    for value in values {
         builder.append(NewRecord {
             timestamp: now,
             key: None,
-            value: Some(&value),
+            value: Some(value),
             headers: &[],
         });
     }

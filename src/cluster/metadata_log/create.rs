@@ -74,11 +74,8 @@ fn bootstrap_snapshot(
     options: &MetadataLogOptions,
     now: TimestampMs,
 ) -> Result<Vec<u8>, MetadataLogError> {
-    let head = [
-        ControlRecord::snapshot_header(now),
-        ControlRecord::kraft_version(KRAFT_VERSION_NEW),
-        voters_record(options)?,
-    ];
+    let mut head = vec![ControlRecord::snapshot_header(now)];
+    head.extend(quorum_records(options, KRAFT_VERSION_NEW)?);
     let levels = bootstrap_records();
     let no_epoch = LeaderEpoch(0);
     let data_at = Offset(head.len() as i64);
@@ -90,20 +87,23 @@ fn bootstrap_snapshot(
     Ok(snapshot)
 }
 
-/// The control records that begin an epoch of this node
+/// The first control record of an epoch of this node
 /// (`LeaderState.appendStartOfEpochControlRecords`).
-pub fn epoch_records(
+pub fn leader_change(options: &MetadataLogOptions) -> ControlRecord {
+    // Kafka names no directory here, at any level.
+    ControlRecord::leader_change(options.node_id, &[(options.node_id, Uuid::ZERO)])
+}
+
+/// What the log says of the quorum at this `kraft.version`, in each epoch and each snapshot.
+pub fn quorum_records(
     options: &MetadataLogOptions,
     kraft_version: i16,
 ) -> Result<Vec<ControlRecord>, MetadataLogError> {
-    // Kafka names no directory here, at any level.
-    let voters = [(options.node_id, Uuid::ZERO)];
-    let mut records = vec![ControlRecord::leader_change(options.node_id, &voters)];
-    if kraft_version > 0 {
-        records.push(ControlRecord::kraft_version(kraft_version));
-        records.push(voters_record(options)?);
+    if kraft_version == 0 {
+        return Ok(Vec::new());
     }
-    Ok(records)
+    let version = ControlRecord::kraft_version(kraft_version);
+    Ok(vec![version, voters_record(options)?])
 }
 
 fn voters_record(options: &MetadataLogOptions) -> Result<ControlRecord, MetadataLogError> {
@@ -148,6 +148,35 @@ pub fn control_batch(
     kraft_control_batch(base_offset, epoch, now, records).map_err(too_large)
 }
 
+/// Reads the text of `leader-epoch-checkpoint`; `None` when it is none.
+pub fn parse_epoch_checkpoint(text: &str) -> Option<Vec<(LeaderEpoch, Offset)>> {
+    let mut lines = text.lines();
+    if lines.next()? != "0" {
+        return None;
+    }
+    let count: usize = lines.next()?.parse().ok()?;
+    let start = |line: &str| {
+        let (epoch, offset) = line.split_once(' ')?;
+        Some((
+            LeaderEpoch(epoch.parse().ok()?),
+            Offset(offset.parse().ok()?),
+        ))
+    };
+    let starts = lines.map(start).collect::<Option<Vec<_>>>()?;
+    (starts.len() == count).then_some(starts)
+}
+
+/// The epochs that a log has which begins at `log_start`: the first begins there.
+pub fn epoch_starts_from(
+    log_start: Offset,
+    starts: &[(LeaderEpoch, Offset)],
+) -> Vec<(LeaderEpoch, Offset)> {
+    let first = starts.iter().rposition(|(_, offset)| *offset <= log_start);
+    let kept = starts.iter().skip(first.unwrap_or(0));
+    kept.map(|(epoch, offset)| (*epoch, (*offset).max(log_start)))
+        .collect()
+}
+
 /// The text of `leader-epoch-checkpoint`: version, count, then a line for each epoch with its first
 /// offset.
 pub fn epoch_checkpoint(starts: &[(LeaderEpoch, Offset)]) -> String {
@@ -156,4 +185,31 @@ pub fn epoch_checkpoint(starts: &[(LeaderEpoch, Offset)]) -> String {
         text.push_str(&format!("{epoch} {offset}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_are_read_as_written_and_none_begins_before_the_log() {
+        let starts = [(1, 0), (2, 10), (5, 30)];
+        let starts = starts.map(|(epoch, offset)| (LeaderEpoch(epoch), Offset(offset)));
+        let text = epoch_checkpoint(&starts);
+        assert_eq!(parse_epoch_checkpoint(&text).unwrap(), starts);
+        for text in ["", "1\n0\n", "0\n2\n1 0\n", "0\n1\n1\n", "0\nx\n"] {
+            assert_eq!(parse_epoch_checkpoint(text), None, "{text}");
+        }
+        let from = |at| {
+            let kept = epoch_starts_from(Offset(at), &starts);
+            kept.iter()
+                .map(|(epoch, at)| (epoch.0, at.0))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(from(0), [(1, 0), (2, 10), (5, 30)]);
+        assert_eq!(from(9), [(1, 9), (2, 10), (5, 30)]);
+        assert_eq!(from(10), [(2, 10), (5, 30)]);
+        assert_eq!(from(40), [(5, 40)]);
+        assert!(epoch_starts_from(Offset(3), &[]).is_empty());
+    }
 }

@@ -47,6 +47,20 @@ pub enum MetadataLogError {
         /// The offset that it begins with.
         found: Offset,
     },
+    /// A snapshot tells of more than the log, which it can only have been taken of.
+    #[error(
+        "the metadata log in {} ends at offset {end}, but its snapshot reaches to {snapshot_end}: \
+         segments are missing; restore them from a copy",
+        folder.display()
+    )]
+    EndsEarly {
+        /// The log's folder.
+        folder: PathBuf,
+        /// Where the log ends.
+        end: Offset,
+        /// Where the snapshot ends.
+        snapshot_end: Offset,
+    },
     /// A record that this node does not understand.
     #[error("the metadata log holds at offset {offset} what this version cannot read: {source}")]
     Record {

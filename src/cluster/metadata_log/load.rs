@@ -1,28 +1,34 @@
-//! Reading the log when a node starts: the latest snapshot, then the segments after it.
+//! Reading the log when a node starts: the newest snapshot that is whole, then the segments after
+//! it.
 //!
 //! What ends a log is either a torn append, which was never acknowledged and is cut, or damage,
 //! which is named and refused. An append is durable before the next is written; so what is torn is
 //! one batch at most, nothing whole stands behind it, and it lies past the synced point.
+//!
+//! A damaged snapshot is named. An older one, or the log's beginning, takes its place when the log
+//! from there on holds all that the damaged one held; else the start is refused.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
-use super::batch::{self, BATCH_BYTES_MAX, Entry, Scan};
+use super::batch;
+use super::create::{self, EPOCH_CHECKPOINT_FILE};
 use super::error::MetadataLogError;
 use super::names::{SnapshotId, parse_segment_name, segment_name};
+use super::reader::{BatchReader, Next};
 use super::replay::Replay;
+use super::snapshot_file;
 use super::synced_point::{SYNCED_POINT_BYTES, SYNCED_POINT_FILE, SyncedPoint};
 use crate::base::ids::Offset;
+use crate::base::time::TimestampMs;
+use crate::cluster::image::Image;
 use crate::cluster::records::MetadataRecord;
-use crate::io::{AlignedBuffer, File, OpenOptions, directory};
-use crate::wire::record_batch::{BatchHeader, ControlRecordType};
+use crate::io::directory;
+use crate::wire::record_batch::BatchHeader;
 
-/// Bytes read at a time.
-const READ_BYTES: usize = 1024 * 1024;
-
-/// Largest snapshot that is read, in bytes.
-const SNAPSHOT_BYTES_MAX: usize = 1024 * 1024 * 1024;
+/// Largest checkpoint of epochs that is read, in bytes.
+const EPOCH_CHECKPOINT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Where the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,53 +39,155 @@ pub struct Tail {
     pub position: u64,
     /// Bytes of a torn append past that.
     pub torn_bytes: u64,
+    /// When its first batch was appended.
+    pub began: Option<TimestampMs>,
 }
 
 /// What a folder holds.
 #[derive(Debug)]
 pub struct Loaded {
+    /// All that was read.
+    pub replay: Replay,
     /// What a new cluster is to begin with, when the log holds nothing yet.
     pub bootstrap: Vec<MetadataRecord>,
     /// Where the log ends; `None` when it has no segment.
     pub tail: Option<Tail>,
+    /// Base offsets of all segments, in order.
+    pub segments: Vec<Offset>,
+    /// The snapshots, in order.
+    pub snapshots: Vec<SnapshotId>,
+    /// Snapshots that are damaged, and that nothing is missed without.
+    pub damaged: Vec<SnapshotId>,
 }
 
-/// Reads the folder into `replay`.
-pub async fn load(folder: &Path, replay: &mut Replay) -> Result<Loaded, MetadataLogError> {
+/// Reads the folder. `empty` is the image before the first record.
+pub async fn load(folder: &Path, empty: &Image) -> Result<Loaded, MetadataLogError> {
     let names = directory::list(folder)
         .await
         .map_err(MetadataLogError::io("list", folder))?;
     let names = || names.iter().map(|entry| entry.name.as_str());
-    let mut bootstrap = Vec::new();
     let mut snapshots: Vec<SnapshotId> = names().filter_map(SnapshotId::parse).collect();
     snapshots.sort_unstable();
-    if snapshots.contains(&SnapshotId::BOOTSTRAP) {
-        for entry in read_snapshot(folder, SnapshotId::BOOTSTRAP).await? {
-            match entry {
-                Entry::Data(_, record) => bootstrap.push(record),
-                control @ Entry::Control(..) => replay.apply_entry(control)?,
-            }
-        }
-    }
-    if let Some(latest) = snapshots.last().copied()
-        && latest != SnapshotId::BOOTSTRAP
-    {
-        for entry in read_snapshot(folder, latest).await? {
-            replay.apply_entry(entry)?;
-        }
-        replay.next_offset = latest.end_offset;
-        replay.epoch = latest.epoch;
-        replay.image.advance_to(latest.end_offset, latest.epoch);
-    }
     let mut segments: Vec<Offset> = names().filter_map(parse_segment_name).collect();
     segments.sort_unstable();
-    let synced = read_synced_point(folder).await?;
-    let mut tail = None;
-    for (place, base) in segments.iter().enumerate() {
-        let is_last = place + 1 == segments.len();
-        tail = Some(load_segment(folder, *base, (is_last, synced), replay).await?);
+    let Beginning {
+        mut replay,
+        bootstrap,
+        mut damaged,
+    } = begin(folder, empty, &mut snapshots).await?;
+    if replay.next_offset > Offset(0) {
+        let starts = read_epoch_starts(folder).await?;
+        let is_told = |(_, start): &(_, Offset)| *start < replay.next_offset;
+        replay.epoch_starts = starts.into_iter().filter(is_told).collect();
     }
-    Ok(Loaded { bootstrap, tail })
+    let tail = match read_segments(folder, &segments, &mut replay).await {
+        // The older snapshot is not followed by all of the log: what is missing is the damaged one.
+        Err(MetadataLogError::Gap { .. }) if !damaged.is_empty() => {
+            return Err(damaged.swap_remove(0).1);
+        }
+        read => read?,
+    };
+    if damaged
+        .first()
+        .is_some_and(|(id, _)| replay.next_offset < id.end_offset)
+    {
+        return Err(damaged.swap_remove(0).1);
+    }
+    Ok(Loaded {
+        replay,
+        bootstrap,
+        tail,
+        segments,
+        snapshots,
+        damaged: damaged.into_iter().map(|(id, _)| id).collect(),
+    })
+}
+
+/// Where the replay of the log begins.
+struct Beginning {
+    replay: Replay,
+    bootstrap: Vec<MetadataRecord>,
+    /// From the newest on.
+    damaged: Vec<(SnapshotId, MetadataLogError)>,
+}
+
+/// Reads the newest snapshot that is whole; those that are not leave `snapshots`.
+async fn begin(
+    folder: &Path,
+    empty: &Image,
+    snapshots: &mut Vec<SnapshotId>,
+) -> Result<Beginning, MetadataLogError> {
+    let mut damaged = Vec::new();
+    while let Some(id) = snapshots.last().copied() {
+        let mut replay = Replay::new(empty.clone());
+        match snapshot_file::read(folder, id, &mut replay).await {
+            Ok(bootstrap) => {
+                return Ok(Beginning {
+                    replay,
+                    bootstrap,
+                    damaged,
+                });
+            }
+            Err(fault @ MetadataLogError::Damaged { .. }) if id != SnapshotId::BOOTSTRAP => {
+                tracing::error!("{fault}");
+                damaged.push((id, fault));
+                snapshots.pop();
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(Beginning {
+        replay: Replay::new(empty.clone()),
+        bootstrap: Vec::new(),
+        damaged,
+    })
+}
+
+/// Where epochs began before the snapshot, as an earlier start noted it; nothing when that cannot
+/// be read, for only Kafka's tools look at it.
+async fn read_epoch_starts(
+    folder: &Path,
+) -> Result<Vec<(crate::base::ids::LeaderEpoch, Offset)>, MetadataLogError> {
+    let path = folder.join(EPOCH_CHECKPOINT_FILE);
+    match directory::read_file(&path, EPOCH_CHECKPOINT_BYTES_MAX).await {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Ok(create::parse_epoch_checkpoint(&text).unwrap_or_default())
+        }
+        Err(error) => match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData => Ok(Vec::new()),
+            _ => Err(MetadataLogError::io("read", &path)(error)),
+        },
+    }
+}
+
+/// Reads the segments that hold anything past what `replay` has.
+async fn read_segments(
+    folder: &Path,
+    segments: &[Offset],
+    replay: &mut Replay,
+) -> Result<Option<Tail>, MetadataLogError> {
+    let synced = read_synced_point(folder).await?;
+    check_synced_segment(folder, segments, synced)?;
+    let begin = replay.next_offset;
+    let next_bases = segments.iter().skip(1).map(|base| Some(*base));
+    let mut tail = None;
+    let mut log_end = Offset(0);
+    for (base, next) in segments.iter().zip(next_bases.chain([None])) {
+        if next.is_some_and(|next| next <= begin) {
+            continue;
+        }
+        let (end, read) = load_segment(folder, *base, (next.is_none(), synced), replay).await?;
+        (tail, log_end) = (Some(read), end);
+    }
+    if log_end < begin {
+        return Err(MetadataLogError::EndsEarly {
+            folder: folder.to_owned(),
+            end: log_end,
+            snapshot_end: begin,
+        });
+    }
+    Ok(tail)
 }
 
 async fn read_synced_point(folder: &Path) -> Result<Option<SyncedPoint>, MetadataLogError> {
@@ -92,56 +200,34 @@ async fn read_synced_point(folder: &Path) -> Result<Option<SyncedPoint>, Metadat
     }
 }
 
-/// All entries of a snapshot, which must be whole.
-async fn read_snapshot(folder: &Path, id: SnapshotId) -> Result<Vec<Entry>, MetadataLogError> {
-    let path = folder.join(id.file_name());
-    let bytes = directory::read_file(&path, SNAPSHOT_BYTES_MAX)
-        .await
-        .map_err(MetadataLogError::io("read", &path))?;
-    let mut rest = Bytes::from(bytes);
-    let mut all = Vec::new();
-    let mut position = 0;
-    let mut is_whole = false;
-    while !rest.is_empty() {
-        let damaged = |reason: String| MetadataLogError::Damaged {
-            path: path.clone(),
-            position,
-            reason,
-        };
-        let header = match batch::scan(&rest) {
-            Scan::Batch(header) => header,
-            Scan::More(_) => return Err(damaged("it ends inside a batch".to_owned())),
-            Scan::Bad(reason) => return Err(damaged(reason)),
-        };
-        let bytes = rest.split_to(header.total_bytes());
-        for entry in batch::entries(&header, &bytes)?.map_err(damaged)? {
-            is_whole |= matches!(
-                entry,
-                Entry::Control(_, ControlRecordType::SnapshotFooter, _)
-            );
-            all.push(entry);
-        }
-        position += bytes.len() as u64;
+/// The segment of the synced point must be there, unless the log begins behind it: Kafka may have
+/// carried the log on and dropped it since.
+fn check_synced_segment(
+    folder: &Path,
+    segments: &[Offset],
+    synced: Option<SyncedPoint>,
+) -> Result<(), MetadataLogError> {
+    let Some(point) = synced else { return Ok(()) };
+    let is_dropped = segments.first().is_some_and(|first| point.segment < *first);
+    if is_dropped || segments.contains(&point.segment) {
+        return Ok(());
     }
-    if is_whole {
-        Ok(all)
-    } else {
-        Err(MetadataLogError::Damaged {
-            path,
-            position,
-            reason: "it ends without a footer".to_owned(),
-        })
-    }
+    Err(MetadataLogError::Damaged {
+        path: folder.join(segment_name(point.segment)),
+        position: 0,
+        reason: format!("it is missing, {} bytes of it were durable", point.position),
+    })
 }
 
-/// Reads one segment from its first batch to its end.
+/// Reads one segment from its first batch to its end; answers the offset after its last record
+/// too.
 async fn load_segment(
     folder: &Path,
     base: Offset,
     (is_last, synced): (bool, Option<SyncedPoint>),
     replay: &mut Replay,
-) -> Result<Tail, MetadataLogError> {
-    let mut reader = SegmentReader::open(folder.join(segment_name(base))).await?;
+) -> Result<(Offset, Tail), MetadataLogError> {
+    let mut reader = BatchReader::open(folder.join(segment_name(base))).await?;
     if base > replay.next_offset {
         return Err(MetadataLogError::Gap {
             path: reader.path,
@@ -149,41 +235,42 @@ async fn load_segment(
             found: base,
         });
     }
+    let durable_to = match synced {
+        Some(point) if is_last && point.segment == base => point.position,
+        Some(point) if is_last && point.segment > base => u64::MAX,
+        _ if !is_last => u64::MAX,
+        _ => 0,
+    };
     let mut covered_to = base;
-    loop {
-        let reason = match reader.next().await? {
-            Next::End => break,
+    let mut tail = Tail {
+        segment: base,
+        position: 0,
+        torn_bytes: 0,
+        began: None,
+    };
+    let reason = loop {
+        match reader.next().await? {
+            // Whether a whole segment that others follow is short shows at the next one.
+            Next::End if is_last && reader.position < durable_to => {
+                break Some("the file ends before what was durable".to_owned());
+            }
+            Next::End => break None,
             Next::Batch(header, bytes) => {
                 match follow(&header, &bytes, (&mut covered_to, replay))? {
-                    Ok(()) => {
-                        reader.position += bytes.len() as u64;
-                        continue;
-                    }
-                    Err(reason) => reason,
+                    Ok(()) => reader.position += bytes.len() as u64,
+                    Err(reason) => break Some(reason),
                 }
+                tail.began.get_or_insert(header.max_timestamp);
             }
-            Next::Bad(reason) => reason,
-        };
-        let durable_to = match synced {
-            _ if !is_last => u64::MAX,
-            Some(point) if point.segment == base => point.position,
-            Some(point) if point.segment > base => u64::MAX,
-            _ => 0,
-        };
-        let torn_bytes = reader
-            .judge_end(durable_to, replay.next_offset, reason)
-            .await?;
-        return Ok(Tail {
-            segment: base,
-            position: reader.position,
-            torn_bytes,
-        });
+            Next::Bad(reason) => break Some(reason),
+        }
+    };
+    if let Some(reason) = reason {
+        let next_offset = replay.next_offset;
+        tail.torn_bytes = reader.judge_end(durable_to, next_offset, reason).await?;
     }
-    Ok(Tail {
-        segment: base,
-        position: reader.position,
-        torn_bytes: 0,
-    })
+    tail.position = reader.position;
+    Ok((covered_to, tail))
 }
 
 /// Applies a batch that must follow on the one before it in its segment. One that a snapshot has
@@ -215,101 +302,5 @@ fn follow(
     match batch::entries(header, bytes)? {
         Ok(entries) => replay.apply(header, entries).map(Ok),
         Err(reason) => Ok(Err(reason)),
-    }
-}
-
-enum Next {
-    Batch(BatchHeader, Bytes),
-    Bad(String),
-    End,
-}
-
-/// A window that moves over a segment.
-struct SegmentReader {
-    file: File,
-    path: PathBuf,
-    len: u64,
-    /// Where the window begins; moved by the caller over each batch that it accepts.
-    position: u64,
-    window_at: u64,
-    window: BytesMut,
-}
-
-impl SegmentReader {
-    async fn open(path: PathBuf) -> Result<Self, MetadataLogError> {
-        let file = File::open(&path, OpenOptions::default())
-            .await
-            .map_err(MetadataLogError::io("open", &path))?;
-        let len = file.len().await;
-        let len = len.map_err(MetadataLogError::io("measure", &path))?;
-        Ok(Self {
-            file,
-            path,
-            len,
-            position: 0,
-            window_at: 0,
-            window: BytesMut::new(),
-        })
-    }
-
-    /// Reads `bytes` from `at`, fewer at the end of the file.
-    async fn read(&self, at: u64, bytes: usize) -> Result<AlignedBuffer, MetadataLogError> {
-        let (result, mut buffer) = self.file.read_at(at, AlignedBuffer::zeroed(bytes)).await;
-        let read = result.map_err(MetadataLogError::io("read", &self.path))?;
-        buffer.resize_within_capacity(read.min(bytes));
-        Ok(buffer)
-    }
-
-    async fn next(&mut self) -> Result<Next, MetadataLogError> {
-        loop {
-            let need = match batch::scan(&self.window) {
-                Scan::Batch(header) => {
-                    let bytes = self.window.split_to(header.total_bytes()).freeze();
-                    self.window_at += bytes.len() as u64;
-                    return Ok(Next::Batch(header, bytes));
-                }
-                Scan::Bad(reason) => return Ok(Next::Bad(reason)),
-                Scan::More(need) => need,
-            };
-            let at = self.window_at + self.window.len() as u64;
-            let left = usize::try_from(self.len.saturating_sub(at)).unwrap_or(usize::MAX);
-            let missing = need.saturating_sub(self.window.len());
-            if left < missing {
-                let is_end = self.window.is_empty() && left == 0;
-                let reason = format!("the file ends {} bytes short of a batch", missing - left);
-                return Ok(if is_end { Next::End } else { Next::Bad(reason) });
-            }
-            let buffer = self.read(at, left.min(missing.max(READ_BYTES))).await?;
-            if buffer.is_empty() {
-                return Ok(Next::Bad(
-                    "the file became shorter while it was read".to_owned(),
-                ));
-            }
-            self.window.extend_from_slice(&buffer);
-        }
-    }
-
-    /// Judges what stands at `position`, which is no batch that could come next: the length of a
-    /// torn append, or damage.
-    async fn judge_end(
-        &self,
-        durable_to: u64,
-        next_offset: Offset,
-        reason: String,
-    ) -> Result<u64, MetadataLogError> {
-        let left = self.len.saturating_sub(self.position);
-        let mut is_damage = self.position < durable_to || left > BATCH_BYTES_MAX as u64;
-        if !is_damage {
-            let rest = self.read(self.position, left as usize).await?;
-            is_damage = batch::holds_a_batch_past(&rest, next_offset.plus(1));
-        }
-        if is_damage {
-            return Err(MetadataLogError::Damaged {
-                path: self.path.clone(),
-                position: self.position,
-                reason,
-            });
-        }
-        Ok(left)
     }
 }

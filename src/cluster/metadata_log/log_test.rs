@@ -13,7 +13,14 @@ pub(super) fn options() -> MetadataLogOptions {
         node_id: BrokerId(1),
         directory_id: Uuid([9; 16]),
         controller: ControllerEndpoint::default(),
-        segment_bytes_max: SEGMENT_BYTES_MAX,
+        settings: MetadataLogSettings::default(),
+    }
+}
+
+pub(super) fn segments_of(segment_bytes_max: u64) -> MetadataLogSettings {
+    MetadataLogSettings {
+        segment_bytes_max,
+        ..MetadataLogSettings::default()
     }
 }
 
@@ -245,7 +252,7 @@ fn a_full_disk_refuses_one_change_and_another_failure_all() {
 fn segments_follow_one_another_and_none_may_be_missing() {
     let disk = disk(7);
     let small = MetadataLogOptions {
-        segment_bytes_max: 1_000,
+        settings: segments_of(1_000),
         ..options()
     };
     live(&disk, 1, async {

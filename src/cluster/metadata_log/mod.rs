@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `<offset>.log` | segments of record batches |
 //! | `<0>-<0>.checkpoint` | what the cluster began with: `kraft.version`, voter, feature levels |
-//! | `<offset>-<epoch>.checkpoint` | a snapshot (written by Kafka only; read here) |
+//! | `<offset>-<epoch>.checkpoint` | a snapshot: all that the log told before that offset |
 //! | `quorum-state` | the epoch that this node leads |
 //! | `leader-epoch-checkpoint` | where each epoch begins |
 //! | `partition.metadata` | Kafka's fixed id of this topic |
@@ -16,16 +16,23 @@
 //! for want of space the log is cut back and goes on; after any other failure it takes nothing
 //! more.
 //!
-//! No index is kept: Kafka rebuilds those of this log whenever it opens it. Absent: snapshots taken
-//! here, so that the log grows by each start's and each change's records.
+//! Snapshots are taken, and what lies before them is dropped, by Kafka's settings and rules
+//! ([`keep`]); a start reads the newest snapshot and what follows ([`load`]).
+//!
+//! No index is kept: Kafka rebuilds those of this log whenever it opens it.
 
 pub(super) mod batch;
 mod create;
 mod error;
+mod keep;
 mod load;
 mod names;
+mod open;
 mod quorum_state;
+mod reader;
 mod replay;
+mod retention;
+mod snapshot_file;
 mod synced_point;
 
 use std::io::ErrorKind;
@@ -34,23 +41,21 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+use crate::base::config::MetadataLogSettings;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, Uuid};
 use crate::base::time::TimestampMs;
 use crate::cluster::image::Image;
 use crate::cluster::records::MetadataRecord;
 use crate::io::{AlignedBuffer, Durability, File, OpenOptions, directory};
+use crate::wire::record_batch::ControlRecord;
 
 pub use error::MetadataLogError;
 pub use names::METADATA_FOLDER;
 pub use replay::Replay;
 
-use load::{Loaded, Tail};
-use names::segment_name;
-use quorum_state::{QUORUM_STATE_BYTES_MAX, QUORUM_STATE_FILE, QuorumState};
+use names::{SnapshotId, segment_name};
+use retention::KeptSnapshot;
 use synced_point::{SYNCED_POINT_FILE, SyncedPoint};
-
-/// Bytes after which a segment is closed (`metadata.log.segment.bytes`).
-pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// How long a dead process's last write may take to land.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -68,8 +73,8 @@ pub struct MetadataLogOptions {
     pub directory_id: Uuid,
     /// Where Kafka's controller would be reached, should it carry this log on.
     pub controller: ControllerEndpoint,
-    /// Bytes after which a segment is closed.
-    pub segment_bytes_max: u64,
+    /// When segments end, snapshots are taken and old ones go.
+    pub settings: MetadataLogSettings,
 }
 
 /// The controller listener that the log's voter record names.
@@ -104,8 +109,26 @@ pub struct MetadataLog {
     position: u64,
     next_offset: Offset,
     epoch: LeaderEpoch,
-    segment_bytes_max: u64,
+    settings: MetadataLogSettings,
     failed: bool,
+    /// When the first batch of the segment was appended.
+    began: Option<TimestampMs>,
+    /// When the last batch was appended.
+    last_timestamp: TimestampMs,
+    /// The segments before this one, with their sizes where they are known yet.
+    closed: Vec<(Offset, Option<u64>)>,
+    snapshots: Vec<SnapshotFile>,
+    bytes_since_snapshot: u64,
+    /// What a snapshot says for KRaft.
+    quorum_records: Vec<ControlRecord>,
+}
+
+/// A snapshot that is there.
+#[derive(Clone, Copy, Debug)]
+struct SnapshotFile {
+    id: SnapshotId,
+    /// What retention goes by, once it has been read.
+    known: Option<KeptSnapshot>,
 }
 
 /// A log just opened, with all that it has told.
@@ -124,82 +147,9 @@ pub struct Opened {
 }
 
 impl MetadataLog {
-    /// Opens the log, creating it when there is none, and begins a new epoch with this node as the
-    /// leader.
-    pub async fn open(
-        options: &MetadataLogOptions,
-        now: TimestampMs,
-    ) -> Result<Opened, MetadataLogError> {
-        let folder = options.log_dir.join(METADATA_FOLDER);
-        create::create_missing(&folder, options, now).await?;
-        let locked = lock_last_segment(&folder).await?;
-        let mut replay = Replay::new(Image::new(&options.cluster_id, options.node_id));
-        let Loaded { bootstrap, tail } = load::load(&folder, &mut replay).await?;
-        check_voters(&replay, options.node_id)?;
-        let tail = tail.unwrap_or(Tail {
-            segment: replay.next_offset,
-            position: 0,
-            torn_bytes: 0,
-        });
-        let file = match locked {
-            Some(file) => file,
-            None => open_locked(&folder.join(segment_name(tail.segment))).await?,
-        };
-        if tail.torn_bytes > 0 {
-            cut(
-                &file,
-                &folder.join(segment_name(tail.segment)),
-                tail.position,
-            )
-            .await?;
-        }
-        let epoch = next_epoch(&folder, replay.epoch).await?;
-        let mut log = Self {
-            synced_file: open_file(&folder.join(SYNCED_POINT_FILE)).await?,
-            file,
-            segment: tail.segment,
-            position: tail.position,
-            next_offset: replay.next_offset,
-            epoch,
-            segment_bytes_max: options.segment_bytes_max,
-            failed: false,
-            folder,
-        };
-        directory::sync(&log.folder)
-            .await
-            .map_err(MetadataLogError::io("sync", &log.folder))?;
-        log.begin_epoch(options, &mut replay, now).await?;
-        Ok(Opened {
-            log,
-            abort_transaction: replay.is_in_transaction(),
-            image: replay.image,
-            bootstrap,
-            torn_bytes: tail.torn_bytes,
-        })
-    }
-
-    /// Says durably that this node leads a new epoch: the file first, so that no epoch is led
-    /// twice, then the control records, then where it begins.
-    async fn begin_epoch(
-        &mut self,
-        options: &MetadataLogOptions,
-        replay: &mut Replay,
-        now: TimestampMs,
-    ) -> Result<(), MetadataLogError> {
-        let state = QuorumState {
-            leader: options.node_id,
-            epoch: self.epoch,
-        };
-        let text = state.text(replay.kraft_version);
-        self.replace(QUORUM_STATE_FILE, &text).await?;
-        replay.epoch_starts.push((self.epoch, self.next_offset));
-        let records = create::epoch_records(options, replay.kraft_version)?;
-        let count = records.len();
-        let batch = create::control_batch(self.next_offset, self.epoch, now, &records)?;
-        self.write(batch, count).await?;
-        replay.image.advance_to(self.next_offset, self.epoch);
-        let text = create::epoch_checkpoint(&replay.epoch_starts);
-        self.replace(create::EPOCH_CHECKPOINT_FILE, &text).await
+    /// Where the first segment begins.
+    fn log_start(&self) -> Offset {
+        self.closed.first().map_or(self.segment, |(base, _)| *base)
     }
 
     /// The offset that the next record gets.
@@ -224,14 +174,26 @@ impl MetadataLog {
             return Ok(());
         }
         let batch = batch::build(self.next_offset, self.epoch, now, records)?;
-        self.write(batch, records.len()).await
+        self.write(batch, records.len(), now).await
     }
 
-    async fn write(&mut self, batch: BytesMut, count: usize) -> Result<(), MetadataLogError> {
+    /// Whether a batch of so many bytes is to begin another segment.
+    fn must_roll(&self, bytes: usize, now: TimestampMs) -> bool {
+        let age = self.began.map_or(0, |began| now.0.saturating_sub(began.0));
+        let is_full = self.position + bytes as u64 > self.settings.segment_bytes_max;
+        self.position > 0 && (is_full || age > self.settings.segment_ms_max.max(1))
+    }
+
+    async fn write(
+        &mut self,
+        batch: BytesMut,
+        count: usize,
+        now: TimestampMs,
+    ) -> Result<(), MetadataLogError> {
         if self.failed {
             return Err(MetadataLogError::Failed);
         }
-        if self.position > 0 && self.position + batch.len() as u64 > self.segment_bytes_max {
+        if self.must_roll(batch.len(), now) {
             self.roll().await?;
         }
         let mut buffer = AlignedBuffer::with_capacity(batch.len());
@@ -249,6 +211,9 @@ impl MetadataLog {
             return Err(MetadataLogError::io("write", &path)(error));
         }
         self.position += batch.len() as u64;
+        self.bytes_since_snapshot += batch.len() as u64;
+        self.began.get_or_insert(now);
+        self.last_timestamp = now;
         self.next_offset = self.next_offset.plus(count as i64);
         self.note_synced().await;
         Ok(())
@@ -271,17 +236,32 @@ impl MetadataLog {
         }
     }
 
+    /// Begins another segment. One that was begun and cannot be used must not stay: the next start
+    /// would take it for the log's last.
     async fn roll(&mut self) -> Result<(), MetadataLogError> {
         let path = self.folder.join(segment_name(self.next_offset));
-        let file = open_locked(&path).await?;
-        cut(&file, &path, 0).await?;
-        directory::sync(&self.folder)
-            .await
-            .map_err(MetadataLogError::io("sync", &self.folder))?;
+        let file = match self.begin_segment(&path).await {
+            Ok(file) => file,
+            Err(fault) => {
+                self.failed = snapshot_file::remove_if_there(&path).await.is_err();
+                return Err(fault);
+            }
+        };
+        self.closed.push((self.segment, Some(self.position)));
         self.file = file;
         self.segment = self.next_offset;
         self.position = 0;
+        self.began = None;
         Ok(())
+    }
+
+    async fn begin_segment(&self, path: &Path) -> Result<File, MetadataLogError> {
+        let file = open_locked(path).await?;
+        cut(&file, path, 0).await?;
+        directory::sync(&self.folder)
+            .await
+            .map_err(MetadataLogError::io("sync", &self.folder))?;
+        Ok(file)
     }
 
     /// Makes the hint durable too, so that after an orderly stop every damage is known as such.
@@ -319,20 +299,6 @@ async fn open_locked(path: &Path) -> Result<File, MetadataLogError> {
     Ok(file)
 }
 
-/// The last segment, locked, before anything is read; `None` when there is none.
-async fn lock_last_segment(folder: &Path) -> Result<Option<File>, MetadataLogError> {
-    let entries = directory::list(folder)
-        .await
-        .map_err(MetadataLogError::io("list", folder))?;
-    let bases = (entries.iter()).filter_map(|entry| names::parse_segment_name(&entry.name));
-    match bases.max() {
-        Some(base) => open_locked(&folder.join(segment_name(base)))
-            .await
-            .map(Some),
-        None => Ok(None),
-    }
-}
-
 async fn cut(file: &File, path: &Path, len: u64) -> Result<(), MetadataLogError> {
     file.truncate(len)
         .await
@@ -342,34 +308,10 @@ async fn cut(file: &File, path: &Path, len: u64) -> Result<(), MetadataLogError>
         .map_err(MetadataLogError::io("sync", path))
 }
 
-/// Only a log whose one voter is this node can be carried on without asking anybody.
-fn check_voters(replay: &Replay, node: BrokerId) -> Result<(), MetadataLogError> {
-    if replay.voters.is_empty() || replay.voters == [node] {
-        return Ok(());
-    }
-    Err(MetadataLogError::Quorum {
-        voters: replay.voters.iter().map(|voter| voter.0).collect(),
-        node,
-    })
-}
-
-/// An epoch above all that this node has seen.
-async fn next_epoch(folder: &Path, in_log: LeaderEpoch) -> Result<LeaderEpoch, MetadataLogError> {
-    let path = folder.join(QUORUM_STATE_FILE);
-    let seen = match directory::read_file(&path, QUORUM_STATE_BYTES_MAX).await {
-        Ok(bytes) => QuorumState::parse(&String::from_utf8_lossy(&bytes))
-            .map(|state| state.epoch)
-            .ok_or(MetadataLogError::Damaged {
-                path,
-                position: 0,
-                reason: "it is no quorum state".to_owned(),
-            })?,
-        Err(error) if error.kind() == ErrorKind::NotFound => LeaderEpoch(0),
-        Err(error) => return Err(MetadataLogError::io("read", &path)(error)),
-    };
-    Ok(LeaderEpoch(seen.max(in_log).0.saturating_add(1)))
-}
-
+#[cfg(test)]
+mod crash_test;
+#[cfg(test)]
+mod keep_test;
 #[cfg(test)]
 mod log_test;
 #[cfg(test)]

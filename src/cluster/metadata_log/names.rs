@@ -12,6 +12,9 @@ pub const LOG_SUFFIX: &str = ".log";
 /// Suffix of a snapshot.
 pub const SNAPSHOT_SUFFIX: &str = ".checkpoint";
 
+/// Suffix of a snapshot that is not finished.
+const PART_SUFFIX: &str = ".part";
+
 /// A snapshot's name: the offset after the last one that it contains, and that one's epoch. The
 /// snapshot `(0, 0)` holds what a new cluster begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +39,18 @@ impl SnapshotId {
         format!("{:020}-{:010}{SNAPSHOT_SUFFIX}", end_offset.0, epoch.0)
     }
 
+    /// The file's name while it is written.
+    #[must_use]
+    pub fn part_name(self) -> String {
+        format!("{}{PART_SUFFIX}", self.file_name())
+    }
+
+    /// The file's name once it was found to be damaged; Kafka leaves it alone.
+    #[must_use]
+    pub fn damaged_name(self) -> String {
+        format!("{}.damaged", self.file_name())
+    }
+
     /// Reads a file's name; `None` when it names no finished snapshot.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
@@ -48,6 +63,22 @@ impl SnapshotId {
             epoch: LeaderEpoch(epoch.parse().ok()?),
         })
     }
+}
+
+/// Whether a file is the beginning of a snapshot that was not finished, or one that Kafka has not
+/// come to remove.
+#[must_use]
+pub fn is_leftover(name: &str) -> bool {
+    let stem = name.strip_suffix(PART_SUFFIX);
+    let stem = stem.or_else(|| name.strip_suffix(".deleted"));
+    stem.is_some_and(|stem| stem.ends_with(SNAPSHOT_SUFFIX))
+}
+
+/// What Kafka keeps beside a segment.
+#[must_use]
+pub fn sibling_names(base_offset: Offset) -> [String; 4] {
+    ["index", "timeindex", "txnindex", "snapshot"]
+        .map(|suffix| format!("{:020}.{suffix}", base_offset.0))
 }
 
 /// The name of a segment's records.
@@ -76,6 +107,12 @@ mod tests {
         assert_eq!(name, "00000000000000000000-0000000000.checkpoint");
         assert_eq!(SnapshotId::parse(&name), Some(SnapshotId::BOOTSTRAP));
         assert_eq!(SnapshotId::parse(&format!("{name}.part")), None);
+        assert!(is_leftover(&SnapshotId::BOOTSTRAP.part_name()));
+        // As Kafka names them.
+        assert!(is_leftover(&format!("{}-123.checkpoint.part", &name[..31])));
+        assert!(is_leftover(&format!("{name}.deleted")));
+        assert!(!is_leftover(&name));
+        assert!(!is_leftover(&SnapshotId::BOOTSTRAP.damaged_name()));
         assert_eq!(segment_name(Offset(12)), "00000000000000000012.log");
         assert_eq!(
             parse_segment_name("00000000000000000012.log"),

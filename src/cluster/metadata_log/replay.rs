@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::batch::Entry;
 use super::error::MetadataLogError;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset};
+use crate::base::time::TimestampMs;
 use crate::cluster::image::Image;
 use crate::cluster::records::MetadataRecord;
 use crate::wire::codec::DataMessage;
@@ -27,6 +28,10 @@ pub struct Replay {
     pub kraft_version: i16,
     /// Who may vote, as the log last said; none when it never did.
     pub voters: Vec<BrokerId>,
+    /// When the last record was appended.
+    pub last_timestamp: TimestampMs,
+    /// Bytes of the batches read past the snapshot.
+    pub bytes_since_snapshot: u64,
     /// Where each epoch begins.
     pub epoch_starts: Vec<(LeaderEpoch, Offset)>,
     /// Records of a transaction that has not ended.
@@ -43,6 +48,8 @@ impl Replay {
             epoch: LeaderEpoch(0),
             kraft_version: 0,
             voters: Vec::new(),
+            last_timestamp: TimestampMs::NONE,
+            bytes_since_snapshot: 0,
             epoch_starts: Vec::new(),
             transaction: None,
         }
@@ -69,6 +76,8 @@ impl Replay {
             self.apply_entry(entry)?;
         }
         self.next_offset = header.next_offset();
+        self.last_timestamp = header.max_timestamp;
+        self.bytes_since_snapshot += header.total_bytes() as u64;
         self.image.advance_to(self.next_offset, self.epoch);
         Ok(())
     }

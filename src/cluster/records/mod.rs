@@ -1,7 +1,7 @@
 //! Kafka's metadata records (`metadata/src/main/resources/common/metadata` in Kafka's tree): those
 //! that a broker's image is made of. A record of another kind becomes
-//! [`MetadataRecord::Foreign`] and changes nothing here, so that a log written by Apache Kafka can
-//! be read.
+//! [`MetadataRecord::Foreign`] and is kept as it came, so that a log written by Apache Kafka can be
+//! read and carried on.
 //!
 //! In the log each record stands behind three unsigned varints: version 1 of this framing, the
 //! record's kind, the version of its schema (`MetadataRecordSerde`).
@@ -14,9 +14,9 @@ use crate::wire::primitives::{DecodeError, EncodeError, Reader, Writer};
 
 pub use crate::wire::messages::metadata_records::{
     AbortTransactionRecord, BeginTransactionRecord, BrokerEndpoint, BrokerFeature,
-    BrokerRegistrationChangeRecord, ConfigRecord, EndTransactionRecord, FeatureLevelRecord,
-    FenceBrokerRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord, ProducerIdsRecord,
-    RegisterBrokerRecord, RemoveTopicRecord, TopicRecord, UnfenceBrokerRecord,
+    BrokerRegistrationChangeRecord, ClearElrRecord, ConfigRecord, EndTransactionRecord,
+    FeatureLevelRecord, FenceBrokerRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord,
+    ProducerIdsRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord, UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 };
 
@@ -42,6 +42,15 @@ pub enum RecordError {
     Decode(#[from] DecodeError),
 }
 
+/// A record of a kind that this node makes no use of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignRecord {
+    /// Its API key.
+    pub kind: u32,
+    /// All of it, with its framing.
+    pub bytes: Bytes,
+}
+
 macro_rules! metadata_records {
     ($($(#[$doc:meta])* $variant:ident($record:ident);)*) => {
         /// One record of the metadata log.
@@ -49,17 +58,14 @@ macro_rules! metadata_records {
         pub enum MetadataRecord {
             $($(#[$doc])* $variant($record),)*
             /// A kind that this node makes no use of.
-            Foreign {
-                /// Its API key.
-                kind: u32,
-            },
+            Foreign(ForeignRecord),
         }
 
         impl MetadataRecord {
             fn decode_body(
                 reader: &mut Reader,
-                kind: u32,
-                version: u32,
+                (kind, version): (u32, u32),
+                framed: &Bytes,
             ) -> Result<Self, RecordError> {
                 let number = i16::try_from(version).unwrap_or(i16::MAX);
                 match kind {
@@ -69,7 +75,11 @@ macro_rules! metadata_records {
                         }
                         Ok(Self::$variant($record::decode(reader, number)?))
                     })*
-                    _ => Ok(Self::Foreign { kind }),
+                    // A copy: the batch that it came in is not to stay in memory for it.
+                    _ => Ok(Self::Foreign(ForeignRecord {
+                        kind,
+                        bytes: Bytes::copy_from_slice(framed),
+                    })),
                 }
             }
 
@@ -82,8 +92,10 @@ macro_rules! metadata_records {
                         writer.put_unsigned_varint(version.unsigned_abs().into());
                         record.encode(writer, version)
                     })*
-                    // Nothing here makes one, and its bytes are not kept.
-                    Self::Foreign { .. } => Ok(()),
+                    Self::Foreign(record) => {
+                        writer.put(&record.bytes);
+                        Ok(())
+                    }
                 }
             }
         }
@@ -115,6 +127,8 @@ metadata_records! {
     ProducerIds(ProducerIdsRecord);
     /// A registration changes.
     BrokerRegistrationChange(BrokerRegistrationChangeRecord);
+    /// Replicas outside the ISR may lead no more.
+    ClearElr(ClearElrRecord);
     /// Keeps the log moving.
     NoOp(NoOpRecord);
     /// What follows counts only once the transaction has ended.
@@ -128,14 +142,14 @@ metadata_records! {
 impl MetadataRecord {
     /// Reads one record with its framing.
     pub fn decode(bytes: Bytes) -> Result<Self, RecordError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = Reader::new(bytes.clone());
         let frame_version = reader.unsigned_varint()?;
         if frame_version != FRAME_VERSION {
             return Err(RecordError::FrameVersion(frame_version));
         }
         let kind = reader.unsigned_varint()?;
         let version = reader.unsigned_varint()?;
-        Self::decode_body(&mut reader, kind, version)
+        Self::decode_body(&mut reader, (kind, version), &bytes)
     }
 
     /// The record with its framing.

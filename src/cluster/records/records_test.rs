@@ -128,6 +128,9 @@ fn every_kind_comes_back_as_it_went() {
         MetadataRecord::RegisterBroker(RegisterBrokerRecord::default()),
         MetadataRecord::ProducerIds(ids),
         MetadataRecord::RemoveTopic(RemoveTopicRecord { topic_id: id }),
+        MetadataRecord::ClearElr(ClearElrRecord {
+            topic_name: "t".into(),
+        }),
     ] {
         let encoded = record.encode().unwrap();
         assert_eq!(MetadataRecord::decode(encoded).unwrap(), record);
@@ -137,8 +140,14 @@ fn every_kind_comes_back_as_it_went() {
 #[test]
 fn what_is_not_known_is_told_apart_from_what_is_broken() {
     // An access control entry: of use to authorisation, which does not exist here.
-    let foreign = MetadataRecord::decode(bytes("01 12 00 ff ff")).unwrap();
-    assert_eq!(foreign, MetadataRecord::Foreign { kind: 18 });
+    let framed = bytes("01 12 00 ff ff");
+    let foreign = MetadataRecord::decode(framed.clone()).unwrap();
+    assert_eq!(foreign.encode().unwrap(), framed);
+    let expected = ForeignRecord {
+        kind: 18,
+        bytes: framed,
+    };
+    assert_eq!(foreign, MetadataRecord::Foreign(expected));
     let fault = |hex: &str| MetadataRecord::decode(bytes(hex)).unwrap_err();
     assert!(matches!(fault("02 02 00"), RecordError::FrameVersion(2)));
     assert!(matches!(

@@ -80,6 +80,8 @@ pub struct RecoveryOptions {
 pub struct RecoveryReport {
     /// Whether the directory was cleanly closed.
     pub was_clean: bool,
+    /// Whether that is because its last owner said so: it may have had no logs at all.
+    pub was_sealed: bool,
     /// Size of each shard's ring, for `ShardLogsOptions`.
     pub journal_bytes_per_shard: u64,
     /// Logs that were replayed or scanned.
@@ -177,7 +179,8 @@ async fn recover_at_rest(
     report: &mut RecoveryReport,
 ) -> Result<(), LogError> {
     let clean = io::directory::metadata(&directory.join(CLEAN_SHUTDOWN)).await;
-    report.was_clean = clean.is_ok() || folders.is_empty();
+    report.was_sealed = clean.is_ok();
+    report.was_clean = report.was_sealed || folders.is_empty();
     if report.was_clean {
         return Ok(());
     }

@@ -12,6 +12,7 @@ use crate::base::config::{BrokerConfig, Budgets};
 use crate::base::ids::{BrokerEpoch, Uuid};
 use crate::base::random::Random;
 use crate::cluster::controller::{ControlHandle, Controller, Publish};
+use crate::cluster::decide::LastStop;
 use crate::io::task::JoinHandle;
 use crate::io::uring::ShardFaults;
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
@@ -90,7 +91,12 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
     let incarnation = random.next_uuid();
     let report = recover_logs(&options, incarnation).await?;
     let config = Arc::clone(&options.config);
-    let opened = Controller::open(Arc::clone(&config), random.next_u64(), io::wall_clock()).await;
+    let last_stop = match report.was_sealed {
+        true => LastStop::Orderly,
+        false => LastStop::Other,
+    };
+    let seed = random.next_u64();
+    let opened = Controller::open(Arc::clone(&config), seed, last_stop, io::wall_clock()).await;
     let controller = opened.map_err(|error| error.to_string())?;
     let (image, handle) = (controller.image(), controller.handle());
     let broker_epoch = controller.broker_epoch();

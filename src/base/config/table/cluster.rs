@@ -54,7 +54,7 @@ settings! {
     "internal.metadata.delete.delay.millis": Long => Some("60000"),
         Any, ReadOnly, NoMeaning, internal;
     "Delay before superseded files of the metadata log are removed.";
-    "internal.metadata.log.segment.bytes": Int => None, Any, ReadOnly, NoMeaning, internal;
+    "internal.metadata.log.segment.bytes": Int => None, Any, ReadOnly, Effective, internal;
     "Segment size of the metadata log, for Kafka's own tests.";
     "internal.metadata.max.batch.size.in.bytes": Int => Some("8388608"),
         Any, ReadOnly, NoMeaning, internal;
@@ -66,20 +66,20 @@ settings! {
     "metadata.log.dir": String => None, Any, ReadOnly, Refused;
     "Folder of the metadata log; here always the data folder.";
     "metadata.log.max.record.bytes.between.snapshots": Long => Some("20971520"),
-        AtLeast(1), ReadOnly, NoMeaning;
+        AtLeast(1), ReadOnly, Effective;
     "Bytes of new metadata records after which a snapshot is written.";
     "metadata.log.max.snapshot.interval.ms": Long => Some("3600000"),
-        AtLeast(0), ReadOnly, NoMeaning;
+        AtLeast(0), ReadOnly, Effective;
     "Time after which a metadata snapshot is written.";
-    "metadata.log.segment.bytes": Int => Some("1073741824"), AtLeast(8388608), ReadOnly, NoMeaning;
+    "metadata.log.segment.bytes": Int => Some("1073741824"), AtLeast(8388608), ReadOnly, Effective;
     "Size at which a segment of the metadata log rolls.";
-    "metadata.log.segment.ms": Long => Some("604800000"), Any, ReadOnly, NoMeaning;
+    "metadata.log.segment.ms": Long => Some("604800000"), Any, ReadOnly, Effective;
     "Time after which a segment of the metadata log rolls.";
     "metadata.max.idle.interval.ms": Int => Some("500"), AtLeast(0), ReadOnly, NoMeaning;
     "Pause after which a controller writes a record that means nothing.";
-    "metadata.max.retention.bytes": Long => Some("104857600"), Any, ReadOnly, NoMeaning;
+    "metadata.max.retention.bytes": Long => Some("104857600"), Any, ReadOnly, Effective;
     "Bytes from which old snapshots and segments of metadata go.";
-    "metadata.max.retention.ms": Long => Some("604800000"), Any, ReadOnly, NoMeaning;
+    "metadata.max.retention.ms": Long => Some("604800000"), Any, ReadOnly, Effective;
     "Time after which old snapshots and segments of metadata go.";
     "metric.reporters": List => Some("org.apache.kafka.common.metrics.JmxReporter"),
         Any, ClusterWide, NoMeaning;

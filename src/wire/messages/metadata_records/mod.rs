@@ -17,7 +17,9 @@ pub use cluster::{
     AbortTransactionRecord, BeginTransactionRecord, ConfigRecord, EndTransactionRecord,
     FeatureLevelRecord, NoOpRecord, ProducerIdsRecord,
 };
-pub use topics::{PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord};
+pub use topics::{
+    ClearElrRecord, PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord,
+};
 
 use bytes::Bytes;
 

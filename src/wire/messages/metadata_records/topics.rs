@@ -52,4 +52,10 @@ message! {
         last_known_elr: Option<Vec<BrokerId>> => 2.., nullable 2.., tag 7;
         directories: Option<Vec<Uuid>> => 1.., nullable 1.., tag 8;
     }
+
+    /// The replicas that may lead outside the ISR are forgotten: a topic's, or all where no name
+    /// is given (KIP-966).
+    pub struct ClearElrRecord(record_type 28, versions 0..=0, flexible 0) {
+        topic_name: String => 0..;
+    }
 }
