@@ -187,9 +187,7 @@ impl Drop for Harness {
 }
 
 fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = port.local_addr().unwrap();
-    drop(port);
+    let address = process::free_address();
     let mut config = BrokerConfig {
         node_id: NODE,
         log_dir: folder.to_owned(),

@@ -3,7 +3,27 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+/// Below the ports that the kernel gives to outgoing connections: none of those can take one of
+/// these between its choice here and the broker's bind.
+const FIRST_PORT: u32 = 12_000;
+const PORTS: u32 = 18_000;
+
+/// A port of 127.0.0.1 that nobody listens on, another one each time.
+pub fn free_address() -> SocketAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Test programs that run at the same time begin far from each other.
+    let first = std::process::id().wrapping_mul(97);
+    loop {
+        let number = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = (FIRST_PORT + number % PORTS) as u16;
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return listener.local_addr().unwrap();
+        }
+    }
+}
 
 /// A broker in a process of its own, which can be killed.
 pub struct Process {
@@ -13,9 +33,7 @@ pub struct Process {
 
 impl Process {
     pub fn start(folder: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = port.local_addr().unwrap();
-        drop(port);
+        let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_coreline"));
         for setting in [
             format!("listeners=PLAINTEXT://{address}"),
