@@ -348,6 +348,15 @@ impl ShardLogs {
         self.context.journal.fill()
     }
 
+    /// Lets go of all logs and of what waits for the journal, which hold each other: a simulated
+    /// process has ended, and thousands more follow it in this one.
+    #[cfg(feature = "sim")]
+    pub fn forget(&self) {
+        let logs = std::mem::take(&mut *self.context.logs.borrow_mut());
+        logs.values().for_each(|log| log.journal_queue().forget());
+        self.context.journal.forget();
+    }
+
     /// Whether a failed write or flush has taken the directory offline.
     #[must_use]
     pub fn is_offline(&self) -> bool {

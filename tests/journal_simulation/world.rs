@@ -163,7 +163,9 @@ impl World {
         self.stats.borrow_mut().lives += 1;
         let ended = runtime.block_on(life::run(Rc::clone(self)));
         self.handles.borrow_mut().clear();
-        self.shards.borrow_mut().clear();
+        let shards = self.shards.take();
+        shards.iter().for_each(|shard| shard.forget());
+        drop(shards);
         drop(runtime);
         if let Some(what) = self.violation.take() {
             let damage = self.damage.borrow();

@@ -115,6 +115,12 @@ pub(crate) struct JournalQueue {
 }
 
 impl JournalQueue {
+    /// Lets go of what waits: see `ShardLogs::forget`.
+    #[cfg(feature = "sim")]
+    pub(in crate::log) fn forget(&self) {
+        drop(self.entries.take());
+    }
+
     /// Adds a record behind the others.
     pub(super) fn push(&self, entry: Entry) {
         self.bytes.set(self.bytes.get() + entry.inline.len());

@@ -150,6 +150,15 @@ pub(super) fn take_in_turn(state: &mut State, plan: &mut CyclePlan, limits: &Pla
     false
 }
 
+#[cfg(feature = "sim")]
+impl super::Journal {
+    /// Lets go of the logs that it knows and of what it holds for them.
+    pub(in crate::log) fn forget(&self) {
+        let files = Vec::new();
+        drop(self.state.replace(State::new(files)));
+    }
+}
+
 impl State {
     /// Nothing queued, nothing written.
     pub(super) fn new(files: Vec<RingFile>) -> Self {
