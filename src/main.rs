@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use coreline::base::ids::ApiKey;
+use coreline::io::startup::file_system;
 use coreline::server::log_levels::{self, LogLevels};
 use coreline::server::serve::{Broker, StopReport};
 use coreline::server::startup;
@@ -90,6 +91,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         budgets: &prepared.budgets,
         shards: prepared.cpus.len(),
         is_pinned: prepared.cpus.iter().all(Option::is_some),
+        is_power_safe: file_system(&prepared.config.log_dir)
+            .is_ok_and(|found| found.notice.is_none()),
+        admin: prepared
+            .admin
+            .as_ref()
+            .and_then(|bound| bound.local_addr().ok()),
         has_scripts: Path::new("scripts/load-test").exists(),
     });
     let has_failed = Arc::new(AtomicBool::new(false));
@@ -102,18 +109,23 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let broker =
         Broker::start(prepared, Box::new(on_failure)).map_err(|error| error.to_string())?;
     print!("{screen}");
-    if let Some(address) = broker.admin_address() {
-        println!("  admin        http://{address}/latency, /metrics, /healthz");
-    }
     loop {
         match signals.next() {
-            Ok(Wish::Report) => print!("{}", broker.metrics().table(key_name)),
+            Ok(Wish::Report) => print_table(&broker.metrics().table(key_name)),
             Ok(Wish::Stop) => break,
             Err(error) => return Err(format!("cannot wait for signals: {error}")),
         }
     }
     info!("stopping");
     Ok(report(&broker.stop(), has_failed.load(Ordering::Acquire)))
+}
+
+fn print_table(table: &str) {
+    if table.is_empty() {
+        println!("no request yet");
+    } else {
+        print!("{table}");
+    }
 }
 
 fn key_name(key: ApiKey) -> Option<&'static str> {

@@ -6,9 +6,12 @@
 //! | [`records`] | Kafka's metadata records and their framing |
 //! | [`image`] | the state those records add up to; immutable once shared |
 //! | [`metadata_log`] | the folder `__cluster_metadata-0`, readable by Apache Kafka |
+//! | [`decide`], [`controller`] | a request becomes records; the records are written, then shared |
+//! | [`effective`] | a topic's settings over the broker's over the defaults |
+//! | [`identity`] | the cluster's, the directory's and this process's ids |
 //!
-//! input from the log. Absent until there are several nodes: elections among controllers, brokers
-//! that follow the log over the network, snapshots taken by this node.
+//! Leaders, their epochs and in-sync replicas are input from the log. Absent until there are
+//! several nodes: elections among controllers, brokers that follow the log over the network.
 #![cfg_attr(
     not(test),
     deny(

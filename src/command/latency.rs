@@ -1,5 +1,6 @@
 //! `coreline latency`: asks a broker's admin port for its table.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty};
@@ -28,25 +29,30 @@ pub fn run(arguments: &LatencyArguments) -> Result<(), String> {
     loop {
         let asked = async { tokio::time::timeout(ANSWER_WAIT, ask(arguments)).await };
         let table = runtime.block_on(asked);
-        let table = table.unwrap_or_else(|_| Err("no answer in time".to_owned()));
-        let table = table.map_err(|reason| {
-            format!(
-                "no latencies from {}: {reason}; is the broker running, and is this its \
-                 coreline.admin.listener (--admin)?",
-                arguments.admin
-            )
-        })?;
+        let answer = asked_of_nobody(&arguments.admin, "no answer in time");
+        let table = table.unwrap_or(Err(answer))?;
         if !arguments.watch {
             print!("{table}");
             return Ok(());
         }
-        print!("{CLEAR}{table}");
+        if std::io::stdout().is_terminal() {
+            print!("{CLEAR}");
+        }
+        println!("{table}");
         std::thread::sleep(WATCH_INTERVAL);
     }
 }
 
+fn asked_of_nobody(admin: &str, reason: &str) -> String {
+    format!(
+        "no latencies from {admin}: {reason}; is the broker running, and is this its \
+         coreline.admin.listener (--admin)?"
+    )
+}
+
 async fn ask(arguments: &LatencyArguments) -> Result<String, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let text =
+        |error: &dyn std::fmt::Display| asked_of_nobody(&arguments.admin, &error.to_string());
     let stream = TcpStream::connect(&arguments.admin).await;
     let stream = stream.map_err(|error| text(&error))?;
     let connected = http1::handshake(TokioIo::new(stream)).await;
@@ -73,7 +79,7 @@ async fn ask(arguments: &LatencyArguments) -> Result<String, String> {
     if status == StatusCode::OK {
         Ok(body)
     } else {
-        Err(body.trim_end().to_owned())
+        Err(format!("{}: {}", arguments.admin, body.trim_end()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an operator sees when the broker is ready.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 
 use coreline::base::config::{BrokerConfig, Budgets};
 
@@ -15,6 +16,10 @@ pub struct Started<'a> {
     pub shards: usize,
     /// Whether each shard has a CPU of its own.
     pub is_pinned: bool,
+    /// Whether the data's file system keeps what was flushed through a power cut.
+    pub is_power_safe: bool,
+    /// Where the admin port listens.
+    pub admin: Option<SocketAddr>,
     /// Whether this project's scripts stand in the working directory.
     pub has_scripts: bool,
 }
@@ -29,8 +34,11 @@ pub fn render(started: &Started<'_>) -> String {
         let (host, port) = (&listener.advertised_host, listener.advertised_port);
         let _ = writeln!(
             text,
-            "  clients      {host}:{port} ({}, bound to {}:{})",
-            listener.name, listener.host, listener.port
+            "  clients      {}:{port} ({}, bound to {}:{})",
+            bracketed(host),
+            listener.name,
+            bracketed(&listener.host),
+            listener.port
         );
     }
     let _ = writeln!(text, "  data         {}", config.log_dir.display());
@@ -42,8 +50,11 @@ pub fn render(started: &Started<'_>) -> String {
     let _ = writeln!(text, "  shards       {}{pinned}", started.shards);
     let durability = if config.topic_defaults.write_caching {
         "acks=1 and all answer when written (write caching: kill -9 loses nothing, power loss may)"
-    } else {
+    } else if started.is_power_safe {
         "acks=1 and all answer when on disk (kill -9 and power loss lose nothing acknowledged)"
+    } else {
+        "acks=1 and all answer when on disk (kill -9 loses nothing acknowledged; power loss: see \
+         the warning about the file system)"
     };
     let _ = writeln!(text, "  durability   {durability}");
     let budgets = started.budgets;
@@ -54,6 +65,12 @@ pub fn render(started: &Started<'_>) -> String {
         human(budgets.cache_bytes),
         human(budgets.requests_bytes)
     );
+    if let Some(address) = started.admin {
+        let _ = writeln!(
+            text,
+            "  admin        http://{address}/latency, /metrics, /readyz"
+        );
+    }
     if let Some(listener) = config.listeners.clients.first() {
         let address = format!("{}:{}", listener.advertised_host, listener.advertised_port);
         let _ = writeln!(text, "Try it:");
@@ -68,6 +85,15 @@ pub fn render(started: &Started<'_>) -> String {
         };
     }
     text
+}
+
+/// A host as it stands before a port.
+fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
 }
 
 /// Bytes in the largest unit that keeps them above one.
@@ -100,6 +126,8 @@ mod tests {
                 budgets: &budgets,
                 shards: 2,
                 is_pinned: true,
+                is_power_safe: has_scripts,
+                admin: Some(SocketAddr::from(([127, 0, 0, 1], 9644))),
                 has_scripts,
             })
         };

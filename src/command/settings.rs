@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use coreline::base::config::setting::{Range, Setting, Status};
-use coreline::base::config::table::broker_settings;
+use coreline::base::config::table::{broker_settings, topic_settings};
 use coreline::base::config::{BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, read};
 
 use super::arguments::Arguments;
@@ -79,27 +79,40 @@ pub fn nearest_of<'a>(
         .map(|(_, known)| known)
 }
 
-/// Every setting with default, range, status and meaning.
+/// Every setting of brokers and of topics with default, range, status and meaning.
 pub fn list() -> String {
     let mut settings: Vec<&Setting> = broker_settings().filter(|row| !row.internal).collect();
     settings.sort_by_key(|setting| (!setting.name.starts_with("coreline."), setting.name));
     let mut text = String::new();
-    for setting in settings {
-        let status = match setting.status {
-            Status::Effective => "",
-            Status::NoMeaning => " [accepted, without meaning here]",
-            Status::NotYet => " [accepted, not in effect yet]",
-            Status::Refused => " [only the default is accepted]",
-        };
-        let default = setting.default.unwrap_or("not set");
-        let _ = writeln!(text, "{}={default}{status}", setting.name);
-        let range = match setting.range {
-            Range::Any => String::new(),
-            range => format!(" {range}."),
-        };
-        let _ = writeln!(text, "    {}{range}", setting.documentation);
-    }
+    settings
+        .into_iter()
+        .for_each(|setting| describe(setting, &mut text));
+    let _ = writeln!(
+        text,
+        "\nOf topics, set with kafka-topics or kafka-configs:\n"
+    );
+    let mut settings: Vec<&Setting> = topic_settings().iter().collect();
+    settings.sort_by_key(|setting| setting.name);
+    settings
+        .into_iter()
+        .for_each(|setting| describe(setting, &mut text));
     text
+}
+
+fn describe(setting: &Setting, text: &mut String) {
+    let status = match setting.status {
+        Status::Effective => "",
+        Status::NoMeaning => " [accepted, without meaning here]",
+        Status::NotYet => " [accepted, not in effect yet]",
+        Status::Refused => " [only the default is accepted]",
+    };
+    let default = setting.default.unwrap_or("not set");
+    let _ = writeln!(text, "{}={default}{status}", setting.name);
+    let range = match setting.range {
+        Range::Any => String::new(),
+        range => format!(" {range}."),
+    };
+    let _ = writeln!(text, "    {}{range}", setting.documentation);
 }
 
 #[cfg(test)]

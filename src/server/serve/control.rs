@@ -159,7 +159,7 @@ async fn recover_logs(
         tracing::warn!("{notice}");
     }
     if !report.was_clean {
-        tracing::info!("recovered {} logs", report.logs_recovered);
+        tracing::info!(logs = report.logs_recovered, "recovered");
     }
     Ok(report)
 }
