@@ -1,6 +1,8 @@
 //! Named limits of the whole broker and the relations between them. Each has a test at the limit
 //! and one past it, beside the code that enforces it.
 
+use std::time::Duration;
+
 /// Bytes in one KiB.
 pub const KIB: usize = 1024;
 /// Bytes in one MiB.
@@ -30,6 +32,9 @@ pub const FRAME_BYTES_MAX_OTHER: usize = 8 * MIB;
 /// Reserved for a frame when its header has arrived; the rest follows the bytes. A batch of 64 KiB,
 /// a usual `batch.size`, comes in one piece with the request around it.
 pub const FRAME_BYTES_RESERVED: usize = 64 * KIB + 4 * KIB;
+/// How long a request may take to come whole, from its first byte to the close; a large one that
+/// moves on gets more.
+pub const PARTIAL_REQUEST_MAX: Duration = Duration::from_secs(30);
 
 /// Largest journal cycle; also bounded by a quarter of a journal file (JOURNAL §3).
 pub const CYCLE_BYTES_MAX: usize = 4 * MIB;

@@ -23,8 +23,11 @@ use crate::metrics::ShardMetrics;
 use crate::shard::Shard;
 use crate::wire::frame::FrameLimits;
 
-/// How often connections are looked at that stand still.
-const REAP_INTERVAL: Duration = Duration::from_secs(5);
+/// How often connections are looked at that stand still: so often within the shortest time that one
+/// may, and at least so often.
+const REAPS_PER_LIMIT: u32 = 6;
+/// See [`REAPS_PER_LIMIT`].
+const REAP_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// How often memory is looked for while somebody waits for it.
 const RELIEF_INTERVAL: Duration = Duration::from_millis(20);
 /// Connections with unread answers that are closed at once to find memory.
@@ -241,15 +244,20 @@ impl Node {
     pub async fn reap(self: Rc<Self>) {
         let idle_max = u64::try_from(self.config().connections_idle_ms_max).ok();
         let idle_max = idle_max.map(Duration::from_millis);
-        let mut reap_at = io::now().after(REAP_INTERVAL);
+        let partial_max = self.config().partial_request_max;
+        let shortest = idle_max.map_or(partial_max, |idle| idle.min(partial_max));
+        let interval = (shortest / REAPS_PER_LIMIT).clamp(RELIEF_INTERVAL, REAP_INTERVAL_MAX);
+        let mut reap_at = io::now().after(interval);
         loop {
             self.until_short(reap_at).await;
             if self.shard.budget().is_short() {
                 self.relieve();
             }
             if io::now() >= reap_at {
-                reap_at = io::now().after(REAP_INTERVAL);
+                reap_at = io::now().after(interval);
                 let rules = ReapRules {
+                    // What is not closed at this look is at the next.
+                    partial_max: partial_max.saturating_sub(interval),
                     idle_max,
                     memory_is_short: self.shard.budget().is_short(),
                 };

@@ -1,6 +1,7 @@
 //! The broker's typed settings (`KafkaConfig`). Times are milliseconds, sizes bytes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::admin::AdminAddress;
 use super::cores::Cores;
@@ -10,6 +11,7 @@ use super::setting::{list, parse_boolean};
 use super::table::broker_setting;
 use super::topic::{BrokerTexts, TopicSettings};
 use crate::base::ids::BrokerId;
+use crate::base::limits::PARTIAL_REQUEST_MAX;
 
 /// What one broker runs with.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,8 @@ pub struct BrokerConfig {
     pub connections_per_ip_overrides: Vec<(String, usize)>,
     /// `connections.max.idle.ms`; negative for ever.
     pub connections_idle_ms_max: i64,
+    /// [`PARTIAL_REQUEST_MAX`]; no setting, tests want it shorter.
+    pub partial_request_max: Duration,
     /// `fetch.max.bytes`
     pub fetch_bytes_max: usize,
     /// `max.incremental.fetch.session.cache.slots`
@@ -150,6 +154,7 @@ impl BrokerConfig {
             connections_per_ip_max: values.size("max.connections.per.ip"),
             connections_per_ip_overrides: per_ip(&values.text("max.connections.per.ip.overrides")),
             connections_idle_ms_max: values.long("connections.max.idle.ms"),
+            partial_request_max: PARTIAL_REQUEST_MAX,
             fetch_bytes_max: values.size("fetch.max.bytes"),
             fetch_sessions_max: values.size("max.incremental.fetch.session.cache.slots"),
             described_partitions_max: values.size("max.request.partition.size.limit"),

@@ -30,6 +30,7 @@ mod writer;
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use close::CloseReason;
 pub use guard::{guarded, reason_of_panic};
@@ -39,6 +40,7 @@ pub use pipeline::{Answer, InFlight, Outcome, Pipeline, Progress, REQUESTS_IN_FL
 use super::context::{ListenerInfo, RequestContext};
 use super::node::Node;
 use super::serve::connection_limits::{AddressPermit, ConnectionPermit};
+use crate::base::limits::MIB;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpStream};
 use crate::metrics::Counter;
@@ -68,14 +70,13 @@ pub struct Activity {
     frame_bytes: Cell<u64>,
 }
 
-/// Time in which an unfinished frame must bring [`PARTIAL_BYTES_MIN`].
-pub const PARTIAL_WINDOW: std::time::Duration = std::time::Duration::from_secs(20);
 /// How long a client may leave a part of an answer unread while others wait for memory.
-pub const STALLED_SEND_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+pub const STALLED_SEND_MAX: Duration = Duration::from_secs(30);
 /// The same while fetches wait for what unread answers hold, for those that have done so longest.
-pub const STALLED_SEND_MAX_SHORT: std::time::Duration = std::time::Duration::from_secs(1);
-/// What an unfinished frame must bring in each [`PARTIAL_WINDOW`].
-pub const PARTIAL_BYTES_MIN: u64 = 4096;
+pub const STALLED_SEND_MAX_SHORT: Duration = Duration::from_secs(1);
+/// What a partly sent request must bring in each [`ReapRules::partial_max`] to be waited for
+/// longer: smaller requests must have come whole within the first.
+pub const PARTIAL_BYTES_MIN: u64 = MIB as u64;
 
 impl Activity {
     fn note(&self, now: MonotonicNs, count: usize) {
@@ -100,7 +101,7 @@ impl Activity {
     /// Why to close the connection now, if there is a reason.
     fn verdict(&self, now: MonotonicNs, rules: ReapRules) -> Option<CloseReason> {
         if let Some((since, bytes)) = self.window.get()
-            && now.since(since) > PARTIAL_WINDOW
+            && now.since(since) > rules.partial_max
         {
             if self.frame_bytes.get() - bytes < PARTIAL_BYTES_MIN {
                 return Some(CloseReason::TooSlow);
@@ -117,10 +118,12 @@ impl Activity {
 }
 
 /// What the reaper goes by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReapRules {
+    /// How long a request may take to come, from its first byte.
+    pub partial_max: Duration,
     /// `connections.max.idle.ms`; none for ever.
-    pub idle_max: Option<std::time::Duration>,
+    pub idle_max: Option<Duration>,
     /// Whether somebody waits for request memory, which answers that are not read hold.
     pub memory_is_short: bool,
 }
@@ -233,28 +236,35 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    const RULES: ReapRules = ReapRules {
+        partial_max: Duration::from_secs(25),
+        idle_max: None,
+        memory_is_short: false,
+    };
 
     fn at(seconds: u64) -> MonotonicNs {
         MonotonicNs(seconds * 1_000_000_000)
     }
 
     #[test]
-    fn a_trickling_frame_is_closed_and_a_slow_honest_one_is_not() {
-        let rules = ReapRules::default();
+    fn a_request_that_does_not_come_whole_is_closed_and_a_large_one_that_moves_is_not() {
         let activity = Activity::default();
         activity.note(at(0), 1);
         activity.note_partial(at(0), true);
-        assert!(activity.verdict(at(20), rules).is_none());
-        let slow = activity.verdict(at(21), rules);
+        // Byte after byte: each counts as activity, none as a new beginning.
+        activity.note(at(24), PARTIAL_BYTES_MIN as usize - 1);
+        activity.note_partial(at(24), true);
+        assert!(activity.verdict(at(25), RULES).is_none(), "the limit");
+        let slow = activity.verdict(at(26), RULES);
+        assert!(matches!(slow, Some(CloseReason::TooSlow)), "one past it");
+        activity.note(at(26), 1);
+        assert!(activity.verdict(at(26), RULES).is_none(), "it moves");
+        assert!(activity.verdict(at(51), RULES).is_none());
+        let slow = activity.verdict(at(52), RULES);
         assert!(matches!(slow, Some(CloseReason::TooSlow)));
-        activity.note(at(21), PARTIAL_BYTES_MIN as usize);
-        assert!(activity.verdict(at(21), rules).is_none(), "a new window");
-        assert!(activity.verdict(at(41), rules).is_none());
-        let slow = activity.verdict(at(42), rules);
-        assert!(matches!(slow, Some(CloseReason::TooSlow)));
-        activity.note_partial(at(43), false);
-        assert!(activity.verdict(at(99), rules).is_none());
+        activity.note_partial(at(53), false);
+        assert!(activity.verdict(at(99), RULES).is_none());
     }
 
     #[test]
@@ -263,10 +273,10 @@ mod tests {
         activity.note(at(5), 10);
         let rules = ReapRules {
             idle_max: Some(Duration::from_secs(10)),
-            ..ReapRules::default()
+            ..RULES
         };
         assert!(activity.verdict(at(15), rules).is_none());
-        assert!(activity.verdict(at(16), ReapRules::default()).is_none());
+        assert!(activity.verdict(at(16), RULES).is_none());
         let idle = activity.verdict(at(16), rules);
         assert!(matches!(idle, Some(CloseReason::Idle)));
     }
@@ -277,10 +287,10 @@ mod tests {
         activity.note_sending(Some(at(0)));
         let short = ReapRules {
             memory_is_short: true,
-            ..ReapRules::default()
+            ..RULES
         };
         assert!(activity.verdict(at(30), short).is_none());
-        assert!(activity.verdict(at(31), ReapRules::default()).is_none());
+        assert!(activity.verdict(at(31), RULES).is_none());
         let stalled = activity.verdict(at(31), short);
         assert!(matches!(stalled, Some(CloseReason::NotReading)));
         activity.note_sending(None);
