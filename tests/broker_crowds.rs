@@ -10,9 +10,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use broker::process::Process;
 use broker::{Client, Harness, HarnessOptions, batch, requests};
 use coreline::base::error_code::ErrorCode;
-use coreline::base::limits::{MIB, PARTIAL_REQUEST_MAX};
+use coreline::base::limits::{KIB, PARTIAL_REQUEST_MAX};
+use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
+use coreline::wire::messages::create_topics::{
+    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
+};
 use coreline::wire::messages::produce::ProduceResponse;
 
 fn is_full_dose() -> bool {
@@ -106,8 +111,76 @@ fn start(set: fn(&mut coreline::base::config::BrokerConfig)) -> Harness {
         set,
         ..HarnessOptions::default()
     });
-    harness.create_topic("t", 1);
+    harness.create_topic("t", 5);
     harness
+}
+
+fn create(address: SocketAddr) {
+    let request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: "t".to_owned(),
+            num_partitions: 5,
+            replication_factor: 1,
+            ..CreatableTopic::default()
+        }],
+        timeout_ms: 10_000,
+        ..CreateTopicsRequest::default()
+    };
+    let created: CreateTopicsResponse = Client::connect(address).ask(&request, 7);
+    assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
+}
+
+/// What an idle connection may cost.
+const IDLE_BYTES_MAX: usize = 48 * KIB;
+/// Connections at once while they are opened, so that the queues of listeners hold them.
+const OPENED_AT_ONCE: usize = 20;
+
+#[test]
+fn idle_connections_cost_little_and_slow_nobody_down() {
+    let (idle, busy_ones) = if is_full_dose() {
+        (9_000, 200)
+    } else {
+        (500, 20)
+    };
+    coreline::io::startup::raise_open_files().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(folder.path());
+    let address = process.address;
+    create(address);
+    let run = || {
+        let end = Instant::now() + Duration::from_secs(4);
+        let clients: Vec<_> = (0..busy_ones)
+            .map(|_| thread::spawn(move || busy(address, || Instant::now() >= end)))
+            .collect();
+        let mut took: Vec<_> = clients
+            .into_iter()
+            .flat_map(|one| one.join().unwrap())
+            .collect();
+        took.sort();
+        percentile(&took, 99)
+    };
+    run();
+    let (p99_alone, before) = (run(), process.resident_bytes());
+    let mut crowd = Vec::with_capacity(idle);
+    while crowd.len() < idle {
+        let mut some: Vec<_> = (0..OPENED_AT_ONCE)
+            .map(|_| Client::connect(address))
+            .collect();
+        for client in &mut some {
+            let _: ApiVersionsResponse = client.ask(&ApiVersionsRequest::default(), 3);
+        }
+        crowd.extend(some);
+    }
+    let each = process.resident_bytes().saturating_sub(before) / idle;
+    let p99_beside = run();
+    eprintln!(
+        "{idle} idle connections: {} KiB each; {busy_ones} busy ones' p99 {p99_alone:.2?} alone, \
+         {p99_beside:.2?} beside them",
+        each / KIB
+    );
+    assert!(each <= IDLE_BYTES_MAX, "{each} bytes");
+    // The goal is twice; half a second is room for a loaded machine.
+    assert!(p99_beside < 2 * p99_alone + Duration::from_millis(500));
 }
 
 /// A frame that claims 1,000 bytes and brings some of them.
@@ -155,8 +228,8 @@ fn requests_that_never_come_whole_are_closed_and_others_served() {
 fn a_large_request_that_moves_is_waited_for() {
     let harness = start(|config| config.partial_request_max = Duration::from_secs(2));
     let mut client = harness.connect();
-    let request = requests::produce("t", -1, [(0, batch(1, 5 * MIB))]);
-    let frame = client.frame(&request, 9);
+    let batches = (0..5).map(|partition| (partition, batch(1, 1_000_000)));
+    let frame = client.encode(&requests::produce("t", -1, batches), 9);
     let begun = Instant::now();
     for piece in frame.chunks(frame.len().div_ceil(8)) {
         client.stream.write_all(piece).unwrap();
@@ -164,7 +237,7 @@ fn a_large_request_that_moves_is_waited_for() {
     }
     assert!(begun.elapsed() > Duration::from_secs(3));
     let (_, answer) = client.receive::<ProduceResponse>(9);
-    assert_eq!(requests::errors_of(&answer), [ErrorCode::NONE]);
+    assert_eq!(requests::errors_of(&answer), [ErrorCode::NONE; 5]);
 }
 
 #[test]

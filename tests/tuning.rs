@@ -24,7 +24,10 @@ const KNOBS: [&str; 11] = [
 
 /// A machine on which every knob has something to set.
 const MACHINE: &[(&str, &str)] = &[
-    ("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n"),
+    (
+        "proc/swaps",
+        "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n",
+    ),
     ("proc/sys/vm/swappiness", "60\n"),
     ("proc/sys/net/core/somaxconn", "128\n"),
     ("proc/sys/net/ipv4/tcp_max_syn_backlog", "128\n"),
@@ -58,33 +61,80 @@ const MACHINE: &[(&str, &str)] = &[
     ("sys/class/net/eth0/device/msi_irqs/32", "msix\n"),
     ("sys/devices/system/cpu/online", "0-7\n"),
     ("sys/devices/system/cpu/isolated", "0\n"),
-    ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,4\n"),
-    ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),
-    ("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "performance powersave\n"),
-    ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
-    ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm\n"),
-    ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
+    (
+        "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+        "0,4\n",
+    ),
+    (
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+        "powersave\n",
+    ),
+    (
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors",
+        "performance powersave\n",
+    ),
+    (
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "hpet\n",
+    ),
+    (
+        "sys/devices/system/clocksource/clocksource0/available_clocksource",
+        "tsc hpet acpi_pm\n",
+    ),
+    (
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "[always] madvise never\n",
+    ),
     ("sys/block/loop0/queue/scheduler", "none [mq-deadline]\n"),
     ("sys/block/loop0/queue/rotational", "0\n"),
     ("sys/block/nvme0n1/device/model", "a disk\n"),
-    ("sys/block/nvme0n1/queue/scheduler", "none [mq-deadline] kyber\n"),
+    (
+        "sys/block/nvme0n1/queue/scheduler",
+        "none [mq-deadline] kyber\n",
+    ),
     ("sys/block/nvme0n1/queue/rotational", "0\n"),
     ("sys/block/nvme0n1/queue/write_cache", "write back\n"),
-    ("sys/block/sda/device/scsi_disk/0:0:0:0/cache_type", "write back\n"),
+    (
+        "sys/block/sda/device/scsi_disk/0:0:0:0/cache_type",
+        "write back\n",
+    ),
     ("sys/block/sda/queue/scheduler", "[mq-deadline] none\n"),
     ("sys/block/sda/queue/rotational", "1\n"),
     ("sys/block/sda/queue/write_cache", "write through\n"),
-    ("etc/sysctl.d/90-coreline-network.conf", "# an operator's own\n"),
+    (
+        "etc/sysctl.d/90-coreline-network.conf",
+        "# an operator's own\n",
+    ),
     ("var/lib/other", ""),
 ];
 
 /// What `apply` must have changed, by knob.
 const APPLIED: &[(&str, &str, &str)] = &[
-    ("clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc"),
-    ("disk-scheduler", "sys/block/nvme0n1/queue/scheduler", "none"),
-    ("disk-write-cache", "sys/block/sda/queue/write_cache", "write back"),
-    ("frequency-governor", "sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance"),
-    ("huge-pages", "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    (
+        "clocksource",
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "tsc",
+    ),
+    (
+        "disk-scheduler",
+        "sys/block/nvme0n1/queue/scheduler",
+        "none",
+    ),
+    (
+        "disk-write-cache",
+        "sys/block/sda/queue/write_cache",
+        "write back",
+    ),
+    (
+        "frequency-governor",
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+        "performance",
+    ),
+    (
+        "huge-pages",
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "madvise",
+    ),
     // CPU 0 is isolated; both sides of a queue go to the same.
     ("irq-affinity", "proc/irq/29/smp_affinity_list", "1"),
     ("irq-affinity", "proc/irq/30/smp_affinity_list", "1"),
@@ -101,7 +151,11 @@ const APPLIED: &[(&str, &str, &str)] = &[
         "coreline soft memlock 65536\ncoreline hard memlock 65536",
     ),
     ("network", "proc/sys/net/core/somaxconn", "4096"),
-    ("network", "proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"),
+    (
+        "network",
+        "proc/sys/net/ipv4/tcp_slow_start_after_idle",
+        "0",
+    ),
     (
         "network",
         "etc/sysctl.d/90-coreline-network.conf",
@@ -170,7 +224,10 @@ impl Machine {
 
 /// A file's value; of `always [madvise] never` what is in brackets.
 fn value(text: &str) -> String {
-    match text.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
+    match text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+    {
         Some((chosen, rest)) if !rest.contains('=') => chosen.to_owned(),
         _ => text.trim_end().to_owned(),
     }
@@ -216,7 +273,10 @@ fn check_and_explain_change_nothing() {
     for knob in KNOBS {
         let explained = machine.run(knob, "explain");
         assert!(explained.status.success(), "{knob}");
-        assert!(text(&explained).contains("\nSource: "), "{knob} names no source");
+        assert!(
+            text(&explained).contains("\nSource: "),
+            "{knob} names no source"
+        );
         let checked = machine.run(knob, "check");
         assert_eq!(checked.status.code(), Some(1), "{}", text(&checked));
         assert!(text(&checked).contains("differs"), "{knob}");
@@ -239,8 +299,16 @@ fn apply_brings_what_check_wants_and_undo_what_was_there() {
     for (knob, path, wanted) in APPLIED {
         assert_eq!(machine.value(path), *wanted, "{knob}: {path}");
     }
-    assert_eq!(machine.value("sys/block/sda/queue/scheduler"), "mq-deadline", "it rotates");
-    assert_eq!(machine.value("sys/block/loop0/queue/scheduler"), "mq-deadline", "no disk");
+    assert_eq!(
+        machine.value("sys/block/sda/queue/scheduler"),
+        "mq-deadline",
+        "it rotates"
+    );
+    assert_eq!(
+        machine.value("sys/block/loop0/queue/scheduler"),
+        "mq-deadline",
+        "no disk"
+    );
     for knob in KNOBS {
         // Again, with nothing left to do: what was found first stays noted.
         assert!(machine.run(knob, "apply").status.success());
@@ -257,7 +325,11 @@ fn undo_needs_what_apply_noted() {
     for knob in KNOBS {
         let refused = machine.run(knob, "undo");
         assert_eq!(refused.status.code(), Some(2), "{knob}");
-        assert!(text(&refused).contains("nothing to undo"), "{}", text(&refused));
+        assert!(
+            text(&refused).contains("nothing to undo"),
+            "{}",
+            text(&refused)
+        );
     }
     assert_eq!(machine.snapshot(), before);
 }
@@ -269,7 +341,11 @@ fn undo_goes_back_to_what_the_first_apply_found() {
     let before = machine.snapshot();
     machine.write("proc/sys/net/core/somaxconn", "8192\n");
     assert!(machine.run("network", "apply").status.success());
-    assert_eq!(machine.value("proc/sys/net/core/somaxconn"), "8192", "more is enough");
+    assert_eq!(
+        machine.value("proc/sys/net/core/somaxconn"),
+        "8192",
+        "more is enough"
+    );
     machine.write("proc/sys/net/core/somaxconn", "128\n");
     assert!(machine.run("network", "apply").status.success());
     assert_eq!(machine.value("proc/sys/net/core/somaxconn"), "4096");
@@ -286,16 +362,30 @@ fn a_value_that_the_kernel_does_not_take_is_told() {
     symlink("/dev/null", &path).unwrap();
     let applied = machine.run("network", "apply");
     assert_eq!(applied.status.code(), Some(1), "{}", text(&applied));
-    assert!(text(&applied).contains("does not take 4096"), "{}", text(&applied));
-    assert_eq!(machine.value("proc/sys/net/ipv4/tcp_slow_start_after_idle"), "0");
+    assert!(
+        text(&applied).contains("does not take 4096"),
+        "{}",
+        text(&applied)
+    );
+    assert_eq!(
+        machine.value("proc/sys/net/ipv4/tcp_slow_start_after_idle"),
+        "0"
+    );
     assert!(machine.run("network", "undo").status.success());
-    assert_eq!(machine.value("proc/sys/net/ipv4/tcp_slow_start_after_idle"), "1");
+    assert_eq!(
+        machine.value("proc/sys/net/ipv4/tcp_slow_start_after_idle"),
+        "1"
+    );
 }
 
 #[test]
 fn the_table_has_every_knob_of_this_machine() {
     let output = Command::new(tuning().join("check")).output().unwrap();
-    assert!(output.status.code().is_some_and(|code| code <= 1), "{}", text(&output));
+    assert!(
+        output.status.code().is_some_and(|code| code <= 1),
+        "{}",
+        text(&output)
+    );
     let table = text(&output);
     for knob in KNOBS {
         let has_row = |line: &str| line.split_whitespace().next() == Some(knob);
@@ -312,7 +402,10 @@ fn the_unit_is_one_and_is_hardened() {
     let binary = env!("CARGO_BIN_EXE_coreline");
     fs::write(&here, unit.replace("/usr/bin/coreline", binary)).unwrap();
     let run = |arguments: &[&str]| {
-        let command = Command::new("systemd-analyze").args(arguments).arg(&here).output();
+        let command = Command::new("systemd-analyze")
+            .args(arguments)
+            .arg(&here)
+            .output();
         command.ok()
     };
     let Some(verified) = run(&["verify", "--man=no"]) else {

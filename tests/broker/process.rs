@@ -60,6 +60,14 @@ impl Process {
         Self { child, address }
     }
 
+    /// What is in memory now.
+    pub fn resident_bytes(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1));
+        kib.unwrap().parse::<usize>().unwrap() * 1024
+    }
+
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -6,7 +6,9 @@
 mod broker;
 mod changes;
 mod metadata;
+mod disk;
 mod proofs;
+mod sockets;
 mod topics;
 mod starts;
 mod table;

@@ -199,6 +199,40 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        DISK,
+        "compressed_batches_are_decoded_unless_they_are_trusted",
+        &["coreline.validate.compressed"],
+    ),
+    (
+        DISK,
+        "what_was_not_flushed_is_after_a_time",
+        &["topic/flush.ms", "log.flush.interval.ms"],
+    ),
+    (
+        DISK,
+        "checkpoints_are_written_in_their_intervals",
+        &[
+            "log.flush.offset.checkpoint.interval.ms",
+            "log.flush.start.offset.checkpoint.interval.ms",
+            "replica.high.watermark.checkpoint.interval.ms",
+        ],
+    ),
+    (
+        SOCKETS,
+        "so_many_connections_wait_to_be_accepted",
+        &["socket.listen.backlog.size"],
+    ),
+    (
+        SOCKETS,
+        "a_socket_takes_in_what_its_buffer_holds",
+        &["socket.receive.buffer.bytes"],
+    ),
+    (
+        SOCKETS,
+        "a_socket_sends_ahead_what_its_buffer_holds",
+        &["socket.send.buffer.bytes"],
+    ),
+    (
         "tests/broker_settings.rs",
         "limits_of_connections_change_at_once",
         &[
@@ -258,18 +292,10 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Effective settings whose effect no test sees yet.
-pub const WITHOUT_PROOF: &[&str] = &[
-    "coreline.validate.compressed",
-    "log.flush.interval.ms",
-    "log.flush.offset.checkpoint.interval.ms",
-    "log.flush.start.offset.checkpoint.interval.ms",
-    "replica.high.watermark.checkpoint.interval.ms",
-    "socket.listen.backlog.size",
-    "socket.receive.buffer.bytes",
-    "socket.send.buffer.bytes",
-    "topic/flush.ms",
-];
+pub const WITHOUT_PROOF: &[&str] = &[];
 
 const TOPICS: &str = "tests/settings_effects/topics.rs";
+const DISK: &str = "tests/settings_effects/disk.rs";
+const SOCKETS: &str = "tests/settings_effects/sockets.rs";
 const STARTS: &str = "tests/settings_effects/starts.rs";
 const METADATA: &str = "tests/settings_effects/metadata.rs";

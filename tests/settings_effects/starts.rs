@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,16 +22,19 @@ use coreline::wire::messages::fetch::FetchResponse;
 use coreline::wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use coreline::wire::messages::produce::ProduceResponse;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::broker::requests::{answers, bytes_of, errors_of, fetch, produce};
 use crate::broker::{Client, batch};
 
 /// How long a loaded machine may take for a start.
-const STARTS_WITHIN: Duration = Duration::from_secs(60);
+pub const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A broker in a process of its own.
 pub struct Process {
     child: Child,
-    address: SocketAddr,
+    pub address: SocketAddr,
     admin: SocketAddr,
     pub folder: tempfile::TempDir,
 }
@@ -43,7 +46,8 @@ impl Drop for Process {
     }
 }
 
-fn free() -> SocketAddr {
+/// An address that nobody listens on.
+pub fn free() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }
@@ -59,8 +63,13 @@ fn command(settings: &[String]) -> Command {
 
 impl Process {
     pub fn start(settings: &[&str]) -> Self {
+        Self::start_at(free(), settings)
+    }
+
+    /// Waits for it there; settings may name another listener beside that one.
+    pub fn start_at(address: SocketAddr, settings: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (address, admin) = (free(), free());
+        let admin = free();
         let data = folder.path().join("data");
         let mut all = vec![
             format!("listeners=PLAINTEXT://{address}"),
@@ -98,6 +107,24 @@ impl Process {
         Client::connect(self.address)
     }
 
+    /// Where its data are.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Stops its threads where they are.
+    pub fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    pub fn go_on(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -112,7 +139,7 @@ impl Process {
     }
 
     /// The sum of a metric's values, and how many there are.
-    fn metric(&self, name: &str) -> (f64, usize) {
+    pub fn metric(&self, name: &str) -> (f64, usize) {
         self.metric_of(name, "")
     }
 

@@ -1,12 +1,15 @@
 //! The broker's typed settings (`KafkaConfig`). Times are milliseconds, sizes bytes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::admin::AdminAddress;
 use super::cores::Cores;
+use super::dynamic::ConfigMap;
 use super::listener::Listeners;
 use super::metadata_log::MetadataLogSettings;
+use super::listener_limits::ListenerLimits;
 use super::setting::{list, parse_boolean};
 use super::table::broker_setting;
 use super::topic::{BrokerTexts, TopicSettings};
@@ -50,6 +53,10 @@ pub struct BrokerConfig {
     pub connections_per_ip_max: usize,
     /// `max.connections.per.ip.overrides`: address or host, and its limit.
     pub connections_per_ip_overrides: Vec<(String, usize)>,
+    /// Settings of single listeners as they were given at the start, by their whole name.
+    pub listener_texts: ConfigMap,
+    /// What they come to, by the listener's name.
+    pub listener_limits: BTreeMap<String, ListenerLimits>,
     /// `connections.max.idle.ms`; negative for ever.
     pub connections_idle_ms_max: i64,
     /// [`PARTIAL_REQUEST_MAX`]; no setting, tests want it shorter.
@@ -108,6 +115,13 @@ impl Default for BrokerConfig {
 }
 
 impl BrokerConfig {
+    /// The limits that a listener has for itself.
+    #[must_use]
+    pub fn listener_limits(&self, listener: &str) -> ListenerLimits {
+        let limits = self.listener_limits.get(listener);
+        limits.copied().unwrap_or_default()
+    }
+
     /// The same broker with other texts of what may change while it runs.
     pub(super) fn with_texts(&self, texts: BrokerTexts) -> Self {
         let changed = Self::from_texts(texts);
@@ -153,6 +167,8 @@ impl BrokerConfig {
             connection_creation_rate_max: values.size("max.connection.creation.rate"),
             connections_per_ip_max: values.size("max.connections.per.ip"),
             connections_per_ip_overrides: per_ip(&values.text("max.connections.per.ip.overrides")),
+            listener_texts: ConfigMap::new(),
+            listener_limits: BTreeMap::new(),
             connections_idle_ms_max: values.long("connections.max.idle.ms"),
             partial_request_max: PARTIAL_REQUEST_MAX,
             fetch_bytes_max: values.size("fetch.max.bytes"),

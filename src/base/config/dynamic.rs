@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::broker::BrokerConfig;
+use super::listener_limits;
 use super::relations;
 use super::setting::{Setting, Status, UpdateMode};
 use super::table::{broker_setting, topic_setting};
@@ -86,7 +87,10 @@ impl Layers<'_> {
     /// `fixed` with all layers in force.
     #[must_use]
     pub fn config(&self, fixed: &BrokerConfig) -> BrokerConfig {
-        fixed.with_texts(self.merged())
+        let mut config = fixed.with_texts(self.merged());
+        let layers = [&fixed.listener_texts, self.common, self.own];
+        config.listener_limits = listener_limits::read(layers);
+        config
     }
 }
 

@@ -15,6 +15,7 @@ mod budget;
 mod cores;
 mod listener;
 mod metadata_log;
+mod listener_limits;
 pub mod describe;
 pub mod dynamic;
 pub mod groups;
@@ -32,6 +33,7 @@ pub use self::budget::{Budgets, Machine, TooLittleMemory};
 pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
 pub use self::metadata_log::MetadataLogSettings;
+pub use self::listener_limits::ListenerLimits;
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
 pub use self::topic::{
     BrokerTexts, CompressionType, TOPIC_SYNONYMS, TopicOverrides, TopicSettings,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::broker::BrokerConfig;
+use super::dynamic::ConfigMap;
 use super::listener::{self, ListenerTexts};
+use super::listener_limits::{self, OF_LISTENERS};
 use super::properties;
 use super::relations;
 use super::setting::{Setting, Status, ValueFault, list};
@@ -68,6 +70,8 @@ pub enum NoticeKind {
     NotYet,
     /// Kafka itself has dropped it.
     Former,
+    /// It is for a listener that there is not.
+    NoListener,
     /// A controller listener is accepted; one node binds nothing to it.
     ControllerListener,
 }
@@ -109,6 +113,7 @@ impl fmt::Display for Notice {
             NoticeKind::NoMeaning => write!(out, "accepted, without meaning here: {names}"),
             NoticeKind::NotYet => write!(out, "accepted, not in effect yet: {names}"),
             NoticeKind::Former => write!(out, "accepted, no longer Kafka settings: {names}"),
+            NoticeKind::NoListener => write!(out, "accepted, for no listener there is: {names}"),
             NoticeKind::ControllerListener => {
                 write!(
                     out,
@@ -143,6 +148,7 @@ pub fn read(sources: Sources<'_>) -> Result<(BrokerConfig, Vec<Notice>), Vec<Con
 #[derive(Default)]
 struct Reading {
     texts: BrokerTexts,
+    listener_texts: ConfigMap,
     origins: BTreeMap<&'static str, Origin>,
     mentioned: BTreeMap<NoticeKind, Vec<String>>,
     faults: Vec<ConfigFault>,
@@ -191,9 +197,16 @@ impl Reading {
         let Some(setting) = listener_setting(name) else {
             return self.fault(origin, FaultKind::UnknownName(name.to_owned()));
         };
-        match setting.check(value) {
-            Ok(()) => self.mention(NoticeKind::NotYet, name),
-            Err(fault) => self.fault(origin, FaultKind::Value(fault)),
+        if let Err(fault) = setting.check(value) {
+            return self.fault(origin, FaultKind::Value(fault));
+        }
+        match setting.status {
+            Status::Effective if OF_LISTENERS.contains(&setting.name) => {
+                let value = value.trim().to_owned();
+                self.listener_texts.insert(name.to_owned(), value);
+            }
+            Status::Effective | Status::NoMeaning => self.mention(NoticeKind::NoMeaning, name),
+            Status::NotYet | Status::Refused => self.mention(NoticeKind::NotYet, name),
         }
     }
 
@@ -219,18 +232,38 @@ impl Reading {
         if let Err(fault) = TopicSettings::derive(&self.texts, &BTreeMap::new()) {
             self.fault(Origin::Combined, FaultKind::Value(fault));
         }
+        if let Some(listeners) = &listeners {
+            self.check_listener_texts(listeners);
+        }
         self.faults.sort_by_key(|fault| fault.origin);
         let Some(listeners) = listeners.filter(|_| self.faults.is_empty()) else {
             return Err(self.faults);
         };
         let mut config = BrokerConfig::from_texts(self.texts);
         config.listeners = listeners;
+        config.listener_limits = listener_limits::read([&self.listener_texts]);
+        config.listener_texts = self.listener_texts;
         let notices = self
             .mentioned
             .into_iter()
             .map(|(kind, names)| Notice { kind, names })
             .collect();
         Ok((config, notices))
+    }
+
+    /// Kafka says nothing of settings of a listener that it does not have.
+    fn check_listener_texts(&mut self, listeners: &listener::Listeners) {
+        let names: Vec<String> = self.listener_texts.keys().cloned().collect();
+        for name in names {
+            let all = listeners.clients.iter().chain(&listeners.controller);
+            let of = listener_limits::parts(&name).map(|(listener, _)| listener);
+            if !all
+                .map(|one| &one.name)
+                .any(|known| of.as_ref() == Some(known))
+            {
+                self.mention(NoticeKind::NoListener, &name);
+            }
+        }
     }
 
     fn check_folder(&mut self) {

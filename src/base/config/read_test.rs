@@ -135,6 +135,35 @@ fn former_and_listener_settings_are_mentioned() {
     assert_eq!(faults("listener.name.plaintext.nonsense=1").len(), 1);
 }
 
+#[test]
+fn a_listeners_own_limits_are_heeded_and_what_it_cannot_have_is_mentioned() {
+    let own = "listener.name.plaintext";
+    let text = format!(
+        "listeners=PLAINTEXT://:9092\n{own}.max.connections=5\n{own}.num.network.threads=4\n\
+         {own}.max.connections.per.ip=3\nlistener.name.other.max.connections=7"
+    );
+    let (config, notices) = read_file(&text).expect("accepted");
+    assert_eq!(config.listener_limits("PLAINTEXT").connections_max, 5);
+    let rate = config
+        .listener_limits("PLAINTEXT")
+        .connection_creation_rate_max;
+    assert_eq!(rate, ListenerLimits::default().connection_creation_rate_max);
+    let told: Vec<_> = notices
+        .iter()
+        .map(|one| (one.kind, one.names.join(" ")))
+        .collect();
+    let without = format!("{own}.num.network.threads {own}.max.connections.per.ip");
+    let nobodys = "listener.name.other.max.connections".to_owned();
+    assert_eq!(
+        told,
+        [
+            (NoticeKind::NoMeaning, without),
+            (NoticeKind::NoListener, nobodys)
+        ]
+    );
+    assert_eq!(faults(&format!("{own}.max.connections=-1")).len(), 1);
+}
+
 fn settings(broker: &str, topic: &[(&str, &str)]) -> TopicSettings {
     let (config, _) = read_file(broker).expect("valid");
     let topic: BTreeMap<String, String> = topic

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,8 +17,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::large_answers::LargeAnswers;
 use super::observer::Observer;
 use super::routes::{self, Answer};
 
@@ -44,6 +49,7 @@ pub async fn listen(listener: std::net::TcpListener, observer: Rc<Observer>) {
         }
     };
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let large = Rc::new(LargeAnswers::default());
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_RETRY).await;
@@ -55,32 +61,53 @@ pub async fn listen(listener: std::net::TcpListener, observer: Rc<Observer>) {
         {
             oldest.abort();
         }
-        let connection = tokio::task::spawn_local(connection(stream, Rc::clone(&observer)));
+        let served = connection(stream, Rc::clone(&observer), Rc::clone(&large));
+        let connection = tokio::task::spawn_local(served);
         open.push_back(connection.abort_handle());
     }
 }
 
-async fn connection(stream: TcpStream, observer: Rc<Observer>) {
-    let service = service_fn(|request| serve(request, &observer));
+async fn connection(stream: TcpStream, observer: Rc<Observer>, large: Rc<LargeAnswers>) {
+    let end = Rc::new(Notify::new());
+    let service = service_fn(|request| serve(request, &observer, (&large, &end)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let _ = tokio::time::timeout(CONNECTION_TIME_MAX, connection).await;
+    let mut served = pin!(tokio::time::timeout(CONNECTION_TIME_MAX, connection));
+    let mut ended = pin!(end.notified());
+    let either = poll_fn(|context| {
+        let is_over = served.as_mut().poll(context).is_ready();
+        match is_over || ended.as_mut().poll(context).is_ready() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    });
+    either.await;
 }
 
 async fn serve(
     request: Request<Incoming>,
     observer: &Observer,
+    (large, end): (&LargeAnswers, &Rc<Notify>),
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let held = if routes::is_large(request.uri()) {
+        Some(large.admit(end).await)
+    } else {
+        None
+    };
     let answer = if is_read {
         routes::answer(observer, request.uri()).await
     } else {
         Answer::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n")
     };
-    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+    let body = match held {
+        Some(held) => held.body(answer.body),
+        None => Bytes::from(answer.body),
+    };
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
     if !is_read {

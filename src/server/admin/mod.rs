@@ -19,12 +19,14 @@
 //! | `observer` | what all shards told: since the start, and in the last minute |
 //! | `latency_log` | the interval log (`coreline.latency.log`) |
 //! | `http` | connections and their limits |
+//! | `large_answers` | how many answers that grow with the partitions are held |
 //! | `routes`, `latency`, `metrics` | paths to answers |
 //!
 //! The only place where tokio runs. Absent: authentication (bind it to an address that only
 //! operators reach), anything that changes the broker.
 
 mod http;
+mod large_answers;
 mod latency;
 mod latency_log;
 mod metrics;

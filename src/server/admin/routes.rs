@@ -93,6 +93,11 @@ impl<'a> Query<'a> {
     }
 }
 
+/// Whether the answer grows with the number of partitions.
+pub fn is_large(uri: &Uri) -> bool {
+    uri.path() == "/metrics"
+}
+
 /// Answers a GET.
 pub async fn answer(observer: &Observer, uri: &Uri) -> Answer {
     match uri.path() {

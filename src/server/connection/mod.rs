@@ -45,8 +45,8 @@ use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpStream};
 use crate::metrics::Counter;
 
-/// What counts a connection, for all and for its address.
-pub type Permits = (ConnectionPermit, AddressPermit);
+/// What counts a connection: for its listener, for all, and for its address.
+pub type Permits = ([ConnectionPermit; 2], AddressPermit);
 
 /// One connection as its tasks and its shard's reaper see it.
 pub struct Connection {

@@ -137,7 +137,11 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
         broker_epoch,
         controller,
     };
-    if let Err(reason) = control.shards.open_ports().await {
+    if let Err(reason) = control
+        .shards
+        .open_ports(&control.config.listeners.clients)
+        .await
+    {
         control.stop().await;
         return Err(reason);
     }

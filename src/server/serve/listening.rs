@@ -1,6 +1,7 @@
 //! The listeners of one shard. Every shard listens on every port (SO_REUSEPORT); the kernel deals
 //! connections out.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use super::connection_limits::{ConnectionCount, CreationRate, PLACE_RETRY};
 use super::connection_limits::{ConnectionPermit, admit_address};
 use crate::base::config::Listener;
+use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpListener, TcpStream};
 use crate::server::connection::Connection;
 use crate::server::context::ListenerInfo;
@@ -19,8 +21,61 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// What all shards count together; the limits themselves are the settings in force.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionLimits {
+    all: Counts,
+    listeners: BTreeMap<String, Counts>,
+}
+
+/// Connections and when they came.
+#[derive(Clone, Debug, Default)]
+struct Counts {
     count: ConnectionCount,
     rate: CreationRate,
+}
+
+impl ConnectionLimits {
+    /// For these listeners.
+    #[must_use]
+    pub fn new(listeners: &[Listener]) -> Self {
+        let names = listeners.iter().map(|listener| listener.name.clone());
+        Self {
+            all: Counts::default(),
+            listeners: names.map(|name| (name, Counts::default())).collect(),
+        }
+    }
+
+    /// What counts for one listener: its own and those of all.
+    fn of(&self, listener: &str) -> AcceptLimits {
+        AcceptLimits {
+            own: self.listeners.get(listener).cloned().unwrap_or_default(),
+            all: self.all.clone(),
+        }
+    }
+}
+
+/// What the connections of one listener are counted by.
+struct AcceptLimits {
+    own: Counts,
+    all: Counts,
+}
+
+impl AcceptLimits {
+    /// When a connection that came at `now` may begin.
+    fn due(&self, node: &Node, listener: &str, now: MonotonicNs) -> MonotonicNs {
+        let config = node.config();
+        let limits = config.listener_limits(listener);
+        let own = (self.own.rate).due(now, limits.connection_creation_rate_max);
+        let all = (self.all.rate).due(now, config.connection_creation_rate_max);
+        own.max(all)
+    }
+
+    /// A place among the listener's connections and among all.
+    fn admit(&self, node: &Node, listener: &str) -> Option<[ConnectionPermit; 2]> {
+        let config = node.config();
+        let own_max = config.listener_limits(listener).connections_max;
+        let own = self.own.count.admit(own_max)?;
+        let all = self.all.count.admit(config.connections_max)?;
+        Some([own, all])
+    }
 }
 
 /// The open listeners of one shard.
@@ -50,7 +105,8 @@ impl Listening {
                 advertised_host: listener.advertised_host.clone(),
                 advertised_port: listener.advertised_port,
             });
-            let accepting = accept(Rc::clone(node), Rc::clone(&bound), info, limits.clone());
+            let limits = limits.of(&listener.name);
+            let accepting = accept(Rc::clone(node), Rc::clone(&bound), info, limits);
             io::spawn(TaskClass::Produce, accepting);
             open.push(bound);
         }
@@ -69,7 +125,7 @@ async fn accept(
     node: Rc<Node>,
     listener: Rc<TcpListener>,
     info: Rc<ListenerInfo>,
-    limits: ConnectionLimits,
+    limits: AcceptLimits,
 ) {
     while !node.is_stopping() {
         match listener.accept().await {
@@ -90,7 +146,7 @@ async fn begin(
     node: &Rc<Node>,
     info: &Rc<ListenerInfo>,
     (stream, peer): (TcpStream, SocketAddr),
-    limits: &ConnectionLimits,
+    limits: &AcceptLimits,
 ) {
     let tell = |what: &dyn std::fmt::Display| {
         if node.log_limit().admit(io::now()).is_some() {
@@ -108,12 +164,12 @@ async fn begin(
         }
     };
     let now = io::now();
-    let due = (limits.rate).due(now, node.config().connection_creation_rate_max);
+    let due = limits.due(node, &info.name, now);
     if due > now {
         tell(&"connections wait: max.connection.creation.rate is reached");
         io::sleep_until(due).await;
     }
-    let Some(place) = place(node, &limits.count, &tell).await else {
+    let Some(place) = place(node, (&info.name, limits), &tell).await else {
         return;
     };
     let Some(room) = node.connection_memory().admit() else {
@@ -133,13 +189,13 @@ async fn begin(
     Connection::open(node, Rc::clone(info), (stream, peer), (permits, room));
 }
 
-/// A place among `max.connections`; `None` when the broker stops.
+/// A place among `max.connections`, the listener's and all; `None` when the broker stops.
 async fn place(
     node: &Node,
-    count: &ConnectionCount,
+    (listener, limits): (&str, &AcceptLimits),
     tell: &impl Fn(&dyn std::fmt::Display),
-) -> Option<ConnectionPermit> {
-    let admit = || count.admit(node.config().connections_max);
+) -> Option<[ConnectionPermit; 2]> {
+    let admit = || limits.admit(node, listener);
     if let Some(permit) = admit() {
         return Some(permit);
     }

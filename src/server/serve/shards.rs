@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::listening::ConnectionLimits;
 use super::publisher::Publisher;
 use super::shard_thread::{INBOX_LEN_MAX, ShardHandle, ShardPlan, open_ports, spawn_shard};
-use crate::base::config::{BrokerConfig, Budgets};
+use crate::base::config::{BrokerConfig, Budgets, Listener};
 use crate::base::ids::{ShardId, Uuid};
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
@@ -104,8 +104,8 @@ impl Shards {
     }
 
     /// Opens the ports of every shard.
-    pub async fn open_ports(&self) -> Result<(), String> {
-        let limits = ConnectionLimits::default();
+    pub async fn open_ports(&self, listeners: &[Listener]) -> Result<(), String> {
+        let limits = ConnectionLimits::new(listeners);
         for shard in self.publisher.shards() {
             let limits = limits.clone();
             let open = move |shard: Rc<Shard>| async move { open_ports(&shard, &limits) };

@@ -72,9 +72,9 @@ settings! {
     "listeners": List => Some("PLAINTEXT://:9092"), Any, PerBroker, Effective;
     "Addresses that this broker listens on, each as `NAME://host:port`.";
     "max.connection.creation.rate": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
-    "Connections that may arrive per second.";
+    "Connections that may arrive per second; with `listener.name.<name>.` before it, on that listener.";
     "max.connections": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
-    "Connections of this broker at a time.";
+    "Connections at a time; with `listener.name.<name>.` before it, of that listener.";
     "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections of one address at a time.";
     "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, Effective;

@@ -1,0 +1,126 @@
+//! Settings of what goes to the disk, and when: each changed, and its effect seen from outside.
+
+use std::time::{Duration, Instant};
+
+use coreline::base::error_code::ErrorCode;
+use coreline::base::ids::{Offset, PartitionIndex};
+use coreline::wire::messages::delete_records::{
+    DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopic,
+};
+use coreline::wire::messages::produce::ProduceResponse;
+use coreline::wire::record_batch::recompute_crc;
+
+use crate::broker::requests::{errors_of, produce};
+use crate::broker::{Client, batch};
+use crate::changes::{BROKER, TOPIC, alter, take_away};
+use crate::starts::{Process, STARTS_WITHIN, create};
+
+fn append(client: &mut Client, batch: bytes::BytesMut) -> ErrorCode {
+    let response: ProduceResponse = client.ask(&produce("t", 1, [(0, batch)]), 9);
+    errors_of(&response)[0]
+}
+
+#[test]
+fn compressed_batches_are_decoded_unless_they_are_trusted() {
+    let outcome = |settings: &[&str]| {
+        let process = Process::start(settings);
+        let mut client = process.connect();
+        create(&mut client, "t", 1, 1);
+        // Says that it is zstd, and is not.
+        let mut nonsense = batch(1, 100);
+        nonsense[22] |= 4;
+        recompute_crc(&mut nonsense);
+        append(&mut client, nonsense)
+    };
+    assert_ne!(outcome(&[]), ErrorCode::NONE);
+    assert_eq!(
+        outcome(&["coreline.validate.compressed=false"]),
+        ErrorCode::NONE
+    );
+}
+
+/// Flushes that follow a batch by themselves, a few batches' together.
+fn later_flushes(process: &Process, client: &mut Client) -> f64 {
+    const BATCHES: u32 = 5;
+    let flushes = || process.metric("coreline_flushes_total").0;
+    let before = flushes();
+    for _ in 0..BATCHES {
+        assert_eq!(append(client, batch(1, 100)), ErrorCode::NONE);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    (flushes() - before) / f64::from(BATCHES)
+}
+
+#[test]
+fn what_was_not_flushed_is_after_a_time() {
+    let process = Process::start(&["coreline.write.caching=true"]);
+    let mut client = process.connect();
+    create(&mut client, "t", 1, 1);
+    let without = later_flushes(&process, &mut client);
+    assert!(without < 0.5, "{without} without a limit");
+    for (kind, name, setting) in [
+        (TOPIC, "t", "flush.ms"),
+        (BROKER, "", "log.flush.interval.ms"),
+    ] {
+        alter(&mut client, kind, name, &[(setting, "10")]);
+        let with = later_flushes(&process, &mut client);
+        assert!(with > 0.7, "{setting}: {with} a batch");
+        take_away(&mut client, kind, name, &[setting]);
+    }
+}
+
+/// Lines of a checkpoint file for the topic's partition.
+fn has_line(process: &Process, file: &str) -> bool {
+    let path = process.data().join(file);
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().any(|line| line.starts_with("t 0 "))
+}
+
+#[test]
+fn checkpoints_are_written_in_their_intervals() {
+    let files = [
+        (
+            "log.flush.offset.checkpoint.interval.ms",
+            "recovery-point-offset-checkpoint",
+        ),
+        (
+            "log.flush.start.offset.checkpoint.interval.ms",
+            "log-start-offset-checkpoint",
+        ),
+        (
+            "replica.high.watermark.checkpoint.interval.ms",
+            "replication-offset-checkpoint",
+        ),
+    ];
+    for (often, written) in files {
+        let settings = files.map(|(name, _)| {
+            let interval = if name == often { 50 } else { 3_600_000 };
+            format!("{name}={interval}")
+        });
+        let process = Process::start(&settings.each_ref().map(String::as_str));
+        let mut client = process.connect();
+        create(&mut client, "t", 1, 1);
+        assert_eq!(append(&mut client, batch(2, 100)), ErrorCode::NONE);
+        // A log that starts at 0 has no line.
+        let request = DeleteRecordsRequest {
+            topics: vec![DeleteRecordsTopic {
+                name: "t".to_owned(),
+                partitions: vec![DeleteRecordsPartition {
+                    partition_index: PartitionIndex(0),
+                    offset: Offset(1),
+                }],
+            }],
+            timeout_ms: 10_000,
+        };
+        let deleted: DeleteRecordsResponse = client.ask(&request, 2);
+        assert_eq!(deleted.topics[0].partitions[0].error_code, ErrorCode::NONE);
+        let begun = Instant::now();
+        while !has_line(&process, written) {
+            assert!(begun.elapsed() < STARTS_WITHIN, "{often}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for (name, file) in files {
+            assert!(name == often || !has_line(&process, file), "{name}");
+        }
+    }
+}
