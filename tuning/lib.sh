@@ -93,9 +93,10 @@ note() { # PATH KIND WHAT: before the change, so that a broken-off apply can be 
   is_noted "$1" || printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$STATE"
 }
 
-note_folders() { # the folders that must be made for PATH, outermost first
+note_folders() { # the folders that must be made for PATH, or that another knob made; outermost first
   local folder=${1%/*}
-  [ -n "$folder" ] && [ ! -d "$ROOT$folder" ] || return 0
+  [ -n "$folder" ] || return 0
+  if [ -d "$ROOT$folder" ] && ! grep -qsxF "$folder"$'\t'folder$'\t'- "${STATE%/*}"/*; then return 0; fi
   note_folders "$folder"
   note "$folder" folder -
 }

@@ -12,7 +12,6 @@ use coreline::wire::record_batch::recompute_crc;
 
 use crate::broker::requests::{errors_of, produce};
 use crate::broker::{Client, batch};
-use crate::changes::{BROKER, TOPIC, alter, take_away};
 use crate::starts::{Process, STARTS_WITHIN, create};
 
 fn append(client: &mut Client, batch: bytes::BytesMut) -> ErrorCode {
@@ -37,36 +36,6 @@ fn compressed_batches_are_decoded_unless_they_are_trusted() {
         outcome(&["coreline.validate.compressed=false"]),
         ErrorCode::NONE
     );
-}
-
-/// Flushes that follow a batch by themselves, a few batches' together.
-fn later_flushes(process: &Process, client: &mut Client) -> f64 {
-    const BATCHES: u32 = 5;
-    let flushes = || process.metric("coreline_flushes_total").0;
-    let before = flushes();
-    for _ in 0..BATCHES {
-        assert_eq!(append(client, batch(1, 100)), ErrorCode::NONE);
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    (flushes() - before) / f64::from(BATCHES)
-}
-
-#[test]
-fn what_was_not_flushed_is_after_a_time() {
-    let process = Process::start(&["coreline.write.caching=true"]);
-    let mut client = process.connect();
-    create(&mut client, "t", 1, 1);
-    let without = later_flushes(&process, &mut client);
-    assert!(without < 0.5, "{without} without a limit");
-    for (kind, name, setting) in [
-        (TOPIC, "t", "flush.ms"),
-        (BROKER, "", "log.flush.interval.ms"),
-    ] {
-        alter(&mut client, kind, name, &[(setting, "10")]);
-        let with = later_flushes(&process, &mut client);
-        assert!(with > 0.7, "{setting}: {with} a batch");
-        take_away(&mut client, kind, name, &[setting]);
-    }
 }
 
 /// Lines of a checkpoint file for the topic's partition.
