@@ -32,8 +32,8 @@ pub use self::broker::BrokerConfig;
 pub use self::budget::{Budgets, Machine, TooLittleMemory};
 pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
-pub use self::metadata_log::MetadataLogSettings;
 pub use self::listener_limits::ListenerLimits;
+pub use self::metadata_log::MetadataLogSettings;
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
 pub use self::topic::{
     BrokerTexts, CompressionType, TOPIC_SYNONYMS, TopicOverrides, TopicSettings,
