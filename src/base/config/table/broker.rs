@@ -72,9 +72,9 @@ settings! {
     "listeners": List => Some("PLAINTEXT://:9092"), Any, PerBroker, Effective;
     "Addresses that this broker listens on, each as `NAME://host:port`.";
     "max.connection.creation.rate": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
-    "Connections that may arrive per second; with `listener.name.<name>.` before it, on that listener.";
+    "Connections that may arrive per second; after `listener.name.<name>.` that listener's.";
     "max.connections": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
-    "Connections at a time; with `listener.name.<name>.` before it, of that listener.";
+    "Connections at a time; after `listener.name.<name>.` that listener's.";
     "max.connections.per.ip": Int => Some("2147483647"), AtLeast(0), ClusterWide, Effective;
     "Connections of one address at a time.";
     "max.connections.per.ip.overrides": String => Some(""), Any, ClusterWide, Effective;
