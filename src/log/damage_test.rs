@@ -2,6 +2,7 @@
 //! for a shorter log.
 
 use super::*;
+use crate::io::{File, OpenOptions};
 
 pub(super) const JOURNAL: &str = "/data/coreline-journal";
 
@@ -99,6 +100,33 @@ fn a_lost_ring_file_is_named_and_marks_the_logs_of_its_shard() {
             assert_damaged(&open_again(2, &report).await).await;
         })
         .unwrap();
+}
+
+#[test]
+fn a_ring_file_cut_short_is_named_and_marks_the_logs_of_its_shard() {
+    for (seed, len) in [0, 1, 4_096, 65_536, 700_000].into_iter().enumerate() {
+        let seed = seed as u64;
+        let disk = SimDisk::new(SimDiskOptions::default(), seed);
+        killed_life(&disk, seed);
+        let path = format!("{JOURNAL}/shard-0000/ring-0000");
+        SimRuntime::new(&disk, seed + 1)
+            .block_on(async {
+                let options = OpenOptions {
+                    write: true,
+                    ..OpenOptions::default()
+                };
+                let file = File::open(path.as_ref(), options).await.unwrap();
+                file.truncate(len).await.unwrap();
+                drop(file);
+                let report = recover_again(2).await;
+                let named = |notice: &String| {
+                    notice.contains(&path) && notice.contains(&format!("ends at byte {len}"))
+                };
+                assert!(report.notices.iter().any(named), "{:?}", report.notices);
+                assert_damaged(&open_again(2, &report).await).await;
+            })
+            .unwrap();
+    }
 }
 
 #[test]

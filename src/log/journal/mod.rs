@@ -30,7 +30,7 @@ mod writer;
 pub(crate) use queue::{Done, Entry, JournalQueue, Signal};
 pub(crate) use release::Copied;
 pub(crate) use ring::{JOURNAL_FOLDER, RING_FILE_PREFIX, ring_path, shard_folder};
-pub(crate) use ring_list::{RING_FILE_NAME, list_path, load as load_ring_list};
+pub(crate) use ring_list::{ListedFile, RING_FILE_NAME, list_path, load as load_ring_list};
 pub(crate) use room::reservation;
 pub(crate) use writer::{Journal, JournalOptions};
 

@@ -11,7 +11,7 @@ use crate::base::ids::{Offset, ShardId, Uuid};
 use crate::io;
 use crate::log::damage::{describe, mark_after, whole_prefix};
 use crate::log::error::LogError;
-use crate::log::journal::{list_path, load_ring_list, shard_folder};
+use crate::log::journal::{ListedFile, list_path, load_ring_list, shard_folder};
 use crate::log::log_id_file::LogIdFile;
 
 /// What a journal that was emptied in order leaves: its `current`, moved here before the first of
@@ -57,7 +57,7 @@ pub(super) async fn forget_retirement(directory: &Path) -> Result<(), LogError> 
     }
 }
 
-/// Ring files that the lists name and no folder holds.
+/// Ring files that the lists name and no folder holds, or not in their length.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     shards: BTreeSet<ShardId>,
@@ -76,16 +76,14 @@ impl Losses {
         let shards: BTreeSet<ShardId> = ids.map(|id| id.shard).collect();
         for shard in shards {
             let folder = shard_folder(directory, shard);
-            let gone = match load_ring_list(&folder, incarnation).await? {
-                None => vec![list_path(&folder)],
-                Some(names) => missing(&folder, names).await?,
+            let wrong = match load_ring_list(&folder, incarnation).await? {
+                None => vec![format!("{} is missing", list_path(&folder).display())],
+                Some(files) => differences(&folder, files).await?,
             };
-            for path in gone {
+            for what in wrong {
                 losses.shards.insert(shard);
                 losses.notices.push(format!(
-                    "{} is missing: journal damage; what it held of the logs of shard {shard} is \
-                     lost",
-                    path.display()
+                    "{what}: journal damage; what it held of the logs of shard {shard} is lost"
                 ));
             }
         }
@@ -95,16 +93,30 @@ impl Losses {
     /// Why the logs of a shard may have lost what follows their known end, if they may.
     pub(super) fn of_shard(&self, shard: ShardId) -> Option<String> {
         let is_hit = self.shards.contains(&shard);
-        is_hit.then(|| "a missing journal file may have held what followed here".to_owned())
+        is_hit.then(|| "a lost part of the journal may have held what followed here".to_owned())
     }
 }
 
-async fn missing(folder: &Path, names: Vec<String>) -> Result<Vec<PathBuf>, LogError> {
-    let failed = |error| LogError::io(format!("listing {}", folder.display()), error);
-    let entries = io::directory::list(folder).await.map_err(failed)?;
-    let is_there = |name: &String| entries.iter().any(|entry| entry.name == *name);
-    let gone = names.into_iter().filter(|name| !is_there(name));
-    Ok(gone.map(|name| folder.join(name)).collect())
+/// What is wrong with the files of a ring, by its list.
+async fn differences(folder: &Path, files: Vec<ListedFile>) -> Result<Vec<String>, LogError> {
+    let mut wrong = Vec::new();
+    for file in files {
+        let path = folder.join(&file.name);
+        match io::directory::metadata(&path).await {
+            Ok(found) if found.len == file.bytes => {}
+            Ok(found) => wrong.push(format!(
+                "{} ends at byte {} and had {}",
+                path.display(),
+                found.len,
+                file.bytes
+            )),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                wrong.push(format!("{} is missing", path.display()));
+            }
+            Err(error) => return Err(LogError::io(format!("reading {}", path.display()), error)),
+        }
+    }
+    Ok(wrong)
 }
 
 /// A folder whose log has an id while no journal is there was not cleanly closed. Nothing is cut:
