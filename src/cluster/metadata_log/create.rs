@@ -1,5 +1,6 @@
 //! The files of a new log, and what the leader of an epoch writes first.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
@@ -37,6 +38,7 @@ pub async fn create_missing(
     options: &MetadataLogOptions,
     now: TimestampMs,
 ) -> Result<(), MetadataLogError> {
+    refuse_without_metadata(folder, &options.log_dir).await?;
     directory::create_all(folder)
         .await
         .map_err(MetadataLogError::io("create", folder))?;
@@ -58,6 +60,37 @@ pub async fn create_missing(
     directory::sync(&options.log_dir)
         .await
         .map_err(MetadataLogError::io("sync", &options.log_dir))
+}
+
+/// Without its log of metadata a directory's partitions would belong to nobody: a new log is begun
+/// only where there are none.
+async fn refuse_without_metadata(folder: &Path, log_dir: &Path) -> Result<(), MetadataLogError> {
+    match directory::metadata(folder).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => {
+            return found
+                .map(|_| ())
+                .map_err(MetadataLogError::io("find", folder));
+        }
+    }
+    let entries = directory::list(log_dir)
+        .await
+        .map_err(MetadataLogError::io("list", log_dir))?;
+    for entry in entries.into_iter().filter(|entry| entry.is_directory) {
+        let partition = log_dir.join(&entry.name).join(PARTITION_METADATA_FILE);
+        if directory::metadata(&partition).await.is_ok() {
+            return Err(MetadataLogError::Damaged {
+                path: folder.to_owned(),
+                position: 0,
+                reason: format!(
+                    "it is missing, and {} is the folder of a partition, which only it can name; \
+                     put it back, or move the partitions' folders away",
+                    entry.name
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Replaces a small file of the folder, atomically and durably.

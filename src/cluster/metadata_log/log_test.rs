@@ -107,7 +107,7 @@ fn no_crash_loses_an_acknowledged_record() {
         for round in 0..6 {
             let acked = std::cell::Cell::new(acknowledged);
             let tried = std::cell::Cell::new(asked);
-            disk.crash_after(random.below(90) + 1);
+            disk.crash_after(random.below(120) + 1);
             let life = async {
                 let mut opened = open().await.unwrap_or_else(|fault| panic!("{fault}"));
                 let there = numbers(&opened.image);
@@ -382,4 +382,26 @@ fn the_log_of_another_voter_is_not_taken_over() {
             "{refused}"
         );
     }
+}
+
+#[test]
+fn partitions_without_metadata_are_no_new_broker() {
+    let disk = disk(77);
+    live(&disk, 78, async {
+        let partition = Path::new("/data/topic-0");
+        directory::create_all(partition).await.unwrap();
+        // A folder that is no partition's says nothing.
+        open().await.unwrap();
+        directory::remove_all(Path::new("/data/__cluster_metadata-0"))
+            .await
+            .unwrap();
+        directory::write_file_durably(&partition.join("partition.metadata"), b"version: 0")
+            .await
+            .unwrap();
+        let refused = open().await.err().unwrap().to_string();
+        for part in ["__cluster_metadata-0", "is missing", "topic-0"] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+    })
+    .unwrap();
 }
