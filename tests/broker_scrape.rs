@@ -15,7 +15,9 @@ use coreline::wire::messages::produce::ProduceResponse;
 
 const PARTITIONS: i32 = 2_000;
 /// How long producing is timed, with and without scrapes.
-const SPAN: Duration = Duration::from_secs(4);
+const SPAN: Duration = Duration::from_secs(3);
+/// How often that is tried.
+const ATTEMPTS: usize = 3;
 
 /// Times of produces one after the other, sorted.
 fn produce_for(harness: &Harness, span: Duration) -> Vec<Duration> {
@@ -39,6 +41,29 @@ fn at(times: &[Duration], quantile: f64) -> Duration {
     times[place.min(times.len() - 1)]
 }
 
+/// Produces while somebody scrapes far more often than any Prometheus; answers the times of both
+/// and the longest text.
+fn produce_beside_scrapes(harness: &Harness) -> (Vec<Duration>, Vec<Duration>, usize) {
+    let address = harness.admin();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let done = Arc::clone(&is_done);
+    let scraping = std::thread::spawn(move || {
+        let (mut times, mut longest) = (Vec::new(), 0);
+        while !done.load(Ordering::Acquire) {
+            let began = Instant::now();
+            longest = longest.max(admin::text(address, "/metrics").len());
+            times.push(began.elapsed());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        (times, longest)
+    });
+    let produced = produce_for(harness, SPAN);
+    is_done.store(true, Ordering::Release);
+    let (mut scrapes, longest) = scraping.join().unwrap();
+    scrapes.sort();
+    (produced, scrapes, longest)
+}
+
 #[test]
 fn scraping_two_thousand_partitions_holds_up_no_produce() {
     let mut harness = Harness::start(HarnessOptions {
@@ -47,49 +72,30 @@ fn scraping_two_thousand_partitions_holds_up_no_produce() {
         ..HarnessOptions::default()
     });
     harness.create_topic("wide", PARTITIONS);
-    let address = harness.admin();
     produce_for(&harness, Duration::from_secs(1));
-    let quiet = produce_for(&harness, SPAN);
-    let is_done = Arc::new(AtomicBool::new(false));
-    let done = Arc::clone(&is_done);
-    let scraping = std::thread::spawn(move || {
-        let mut scrapes = Vec::new();
-        while !done.load(Ordering::Acquire) {
-            let began = Instant::now();
-            let text = admin::text(address, "/metrics");
-            scrapes.push((began.elapsed(), text.len()));
-            // Far more often than any Prometheus.
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        scrapes
+    // A neighbour's burst holds up one attempt; a scrape that did would hold up each.
+    let is_held_up = (0..ATTEMPTS).all(|_| {
+        let quiet = produce_for(&harness, SPAN);
+        let (scraped, scrapes, longest) = produce_beside_scrapes(&harness);
+        assert!(scrapes.len() >= 5, "{scrapes:?}");
+        assert!(longest < 4 << 20, "{longest}");
+        let three = |times: &[Duration]| [0.5, 0.99, 1.0].map(|quantile| at(times, quantile));
+        let (without, with) = (three(&quiet), three(&scraped));
+        println!(
+            "{PARTITIONS} partitions, {} scrapes of {} KiB, slowest {:?}; produce p50, p99, max: \
+             {without:?} without, {with:?} with them",
+            scrapes.len(),
+            longest >> 10,
+            at(&scrapes, 1.0),
+        );
+        // Room for a loaded machine.
+        let bound = |time: Duration| time * 3 + Duration::from_millis(100);
+        with[1] >= bound(without[1]) || with[2] >= bound(without[2])
     });
-    let scraped = produce_for(&harness, SPAN);
-    is_done.store(true, Ordering::Release);
-    let scrapes = scraping.join().unwrap();
-    let series = admin::series(&admin::text(address, "/metrics"));
+    assert!(!is_held_up, "{ATTEMPTS} times");
+    let series = admin::series(&admin::text(harness.admin(), "/metrics"));
     let sizes = series
         .keys()
         .filter(|name| name.starts_with("kafka_log_log_size{"));
     assert_eq!(sizes.count(), PARTITIONS as usize);
-    assert!(scrapes.len() >= 5, "{scrapes:?}");
-    let slowest = scrapes.iter().max().unwrap();
-    assert!(slowest.1 < 4 << 20, "{slowest:?}");
-    println!(
-        "{PARTITIONS} partitions, {} scrapes of {} KiB, slowest {:?}; produce p50, p99, max: \
-         {:?} {:?} {:?} without, {:?} {:?} {:?} with them",
-        scrapes.len(),
-        slowest.1 >> 10,
-        slowest.0,
-        at(&quiet, 0.5),
-        at(&quiet, 0.99),
-        at(&quiet, 1.0),
-        at(&scraped, 0.5),
-        at(&scraped, 0.99),
-        at(&scraped, 1.0),
-    );
-    // Room for a loaded machine.
-    for quantile in [0.99, 1.0] {
-        let bound = at(&quiet, quantile) * 3 + Duration::from_millis(100);
-        assert!(at(&scraped, quantile) < bound, "{quantile}: {bound:?}");
-    }
 }
