@@ -24,6 +24,7 @@ pub mod driver;
 pub mod file;
 pub mod flush_group;
 pub mod inbox;
+pub mod memory;
 pub mod net;
 pub mod reply;
 #[cfg(any(test, feature = "sim"))]

@@ -207,10 +207,10 @@ impl ShardLogs {
         let parts = self.load(folder, &identity, config, log_start).await?;
         let log = Log::new(&self.context, parts);
         log.active_segment().jitter_ms.set(log.draw_jitter());
-        self.context
-            .logs
-            .borrow_mut()
-            .insert(identity, Rc::clone(&log));
+        let mut logs = self.context.logs.borrow_mut();
+        logs.insert(identity, Rc::clone(&log));
+        self.context.cache.note_logs(logs.len());
+        drop(logs);
         Ok(log)
     }
 
@@ -278,7 +278,9 @@ impl ShardLogs {
     /// What the file system answers.
     pub async fn delete_log(&self, log: &Rc<Log>) -> Result<(), LogError> {
         log.delete().await?;
-        self.context.logs.borrow_mut().remove(log.identity());
+        let mut logs = self.context.logs.borrow_mut();
+        logs.remove(log.identity());
+        self.context.cache.note_logs(logs.len());
         Ok(())
     }
 

@@ -28,6 +28,8 @@ use crate::wire::frame::FrameLimits;
 const REAPS_PER_LIMIT: u32 = 6;
 /// See [`REAPS_PER_LIMIT`].
 const REAP_INTERVAL_MAX: Duration = Duration::from_secs(5);
+/// The part of the memory for connections that is for their fetch sessions.
+const SESSIONS_DIVISOR: usize = 4;
 /// How often memory is looked for while somebody waits for it.
 const RELIEF_INTERVAL: Duration = Duration::from_millis(20);
 /// Connections with unread answers that are closed at once to find memory.
@@ -72,7 +74,7 @@ pub struct NodeOptions {
     pub control: ControlHandle,
     /// Where latencies go.
     pub metrics: Rc<ShardMetrics>,
-    /// Memory for connections.
+    /// Memory for connections and their fetch sessions.
     pub connections_bytes: usize,
     /// Fetch sessions that this shard may keep.
     pub fetch_sessions_max: usize,
@@ -84,7 +86,9 @@ impl Node {
     /// A node without connections.
     #[must_use]
     pub fn new(options: NodeOptions) -> Rc<Self> {
-        let sessions = FetchSessions::new(options.fetch_sessions_max, options.random_seed);
+        let sessions_bytes = options.connections_bytes / SESSIONS_DIVISOR;
+        let sessions = FetchSessions::new(options.fetch_sessions_max, options.random_seed)
+            .within(sessions_bytes);
         let slower_than = Duration::from_millis(options.config.slow_request_ms);
         let config = effective::config(&options.config, &options.image);
         let address_limits = AddressLimits::of_addresses(&config);
@@ -97,7 +101,7 @@ impl Node {
             sessions: RefCell::new(sessions),
             connections: Connections::default(),
             metrics: options.metrics,
-            connection_memory: ConnectionMemory::new(options.connections_bytes),
+            connection_memory: ConnectionMemory::new(options.connections_bytes - sessions_bytes),
             address_counts: AddressCounts::default(),
             address_limits: RefCell::new(Arc::new(address_limits)),
             log_limit: LogLimit::new(io::now()),

@@ -11,6 +11,7 @@ mod hosting;
 pub mod connection_limits;
 pub mod listening;
 mod log_settings;
+mod memory_guard;
 mod publisher;
 mod retention;
 mod shard_thread;

@@ -19,19 +19,30 @@ mod response;
 mod run;
 mod targets;
 
-use super::encode;
+use std::mem::size_of;
+
+use bytes::Bytes;
+
+use super::{ANSWER_MEMORY_WAIT, encode};
 use crate::base::time::MonotonicNs;
 use crate::io;
 use crate::metrics::StageTimes;
 use crate::partition::Isolation;
-use crate::server::connection::Outcome;
+use crate::server::connection::{Answer, CloseReason, Outcome};
 use crate::server::context::RequestContext;
 use crate::server::fetch_session::FetchPlan;
 use crate::shard::Credit;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
+use crate::wire::primitives::RecordSlices;
 use run::FetchRun;
 use targets::{Target, resolve, session_request};
+
+/// What a partition takes while a fetch of it is under way: as it is asked, read, parked and
+/// answered. Its records are charged apart.
+const PARTITION_BYTES: usize = 640;
+/// Fetches of no more partitions are not charged for them: what is kept of a connection covers it.
+const PARTITIONS_UNCHARGED: usize = 32;
 
 /// What a fetch asks beside its partitions.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +86,12 @@ pub async fn handle(
     let parameters = FetchParameters::of(context, &request);
     let session = session_request(request, version);
     let plan = context.node().sessions().begin(session, io::now());
+    let mut overhead = context.node().shard().budget().credit();
     let (response, credit, times) = match plan {
-        Ok(plan) => answer(context, &plan, parameters, version).await,
+        Ok(plan) => {
+            charge(&mut overhead, plan.targets.len()).await?;
+            answer(context, &plan, parameters, version).await
+        }
         Err(error_code) => {
             let response = FetchResponse {
                 error_code,
@@ -86,9 +101,52 @@ pub async fn handle(
         }
     };
     let mut answer = encode(&response, version, header.correlation_id)?;
-    answer.credit = credit;
+    let heads = answer.bytes() - record_bytes(&response) + pieces_bytes(&answer);
+    drop(response);
+    answer.credit = match credit {
+        Some(mut credit) => {
+            settle(&mut overhead, heads);
+            credit.absorb(overhead);
+            Some(credit)
+        }
+        None => None,
+    };
     answer.times = times;
     Ok(answer)
+}
+
+/// Waits for the memory that a fetch of so many partitions takes, whatever it finds.
+async fn charge(overhead: &mut Credit, partitions: usize) -> Result<(), CloseReason> {
+    if partitions <= PARTITIONS_UNCHARGED {
+        return Ok(());
+    }
+    let bytes = partitions * PARTITION_BYTES;
+    let deadline = io::now().after(ANSWER_MEMORY_WAIT);
+    match overhead.take_batch_answer(bytes, deadline).await {
+        true => Ok(()),
+        false => Err(CloseReason::NoMemory(bytes)),
+    }
+}
+
+/// The fetch is over; until its answer has left it takes `bytes` beside the records.
+fn settle(overhead: &mut Credit, bytes: usize) {
+    if overhead.bytes() >= bytes {
+        overhead.shrink(bytes);
+    } else if bytes > PARTITIONS_UNCHARGED * PARTITION_BYTES {
+        // Many small batches: it is made already, and is charged as far as there is anything.
+        overhead.try_take_common(bytes - overhead.bytes());
+    }
+}
+
+fn record_bytes(response: &FetchResponse) -> usize {
+    let topics = response.responses.iter();
+    let partitions = topics.flat_map(|topic| &topic.partitions);
+    let records = partitions.filter_map(|partition| partition.records.as_ref());
+    records.map(RecordSlices::len).sum()
+}
+
+fn pieces_bytes(answer: &Answer) -> usize {
+    answer.pieces.len() * size_of::<Bytes>()
 }
 
 async fn answer(

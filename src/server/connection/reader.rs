@@ -24,6 +24,10 @@ const TURN_BYTES: usize = 64 * KIB;
 /// Frames that are started before other tasks have their turn; about 50 µs of work.
 const TURN_FRAMES: u32 = 16;
 
+const FETCH: ApiKey = ApiKey(1);
+/// Memory that a fetch's partitions take, decoded, for each byte of the frame.
+const FETCH_MEMORY_PER_BYTE: usize = 5;
+
 impl Connection {
     pub(super) async fn read_requests(&self) -> Result<(), CloseReason> {
         let limits = self.node.frame_limits();
@@ -60,7 +64,8 @@ impl Connection {
             // First room, then memory: who leaves answers unread takes none from the others.
             self.pipeline.room(api_key_of(buffer)).await;
             let received_at = io::now();
-            let missing = bytes.saturating_sub(credit.bytes());
+            let taken = taken_by(api_key_of(buffer), bytes);
+            let missing = taken.saturating_sub(credit.bytes());
             if !self.pipeline.is_closed() {
                 credit.take(missing).await;
             }
@@ -77,7 +82,7 @@ impl Connection {
             };
             let arrival = buffer.take_arrival();
             let times = (received_at, arrival);
-            if self.start(frame, credit.split(bytes), times)? == PRODUCE {
+            if self.start(frame, credit.split(taken), times)? == PRODUCE {
                 buffer.note_logged(bytes);
             }
             turn_bytes += bytes;
@@ -185,6 +190,15 @@ impl Connection {
 fn api_key_of(buffer: &FrameBuffer) -> Option<ApiKey> {
     let key = buffer.received().get(LENGTH_BYTES..)?.first_chunk::<2>()?;
     Some(ApiKey(i16::from_be_bytes(*key)))
+}
+
+/// What a request of `bytes` takes until it is answered: a partition that is asked for takes more
+/// as a fetch knows it than on the wire.
+fn taken_by(api_key: Option<ApiKey>, bytes: usize) -> usize {
+    match api_key {
+        Some(FETCH) => bytes.saturating_mul(FETCH_MEMORY_PER_BYTE),
+        _ => bytes,
+    }
 }
 
 /// Judges the first frame; what is no frame is named where its first bytes tell.

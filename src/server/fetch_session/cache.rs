@@ -16,6 +16,8 @@ use super::{
 /// Most partitions in all sessions of one shard; past it no new session is given, which is legal:
 /// the client goes on with full requests.
 pub const SESSION_PARTITIONS_MAX: usize = 250_000;
+/// What a partition takes within a session.
+pub const SESSION_PARTITION_BYTES: usize = 256;
 /// A session unused for this long gives way to a new one, and a smaller one gives way to a larger
 /// only at this age (`min.incremental.fetch.session.eviction.ms`).
 pub const SESSION_EVICTION_MIN: Duration = Duration::from_secs(120);
@@ -25,6 +27,7 @@ pub const SESSION_EVICTION_MIN: Duration = Duration::from_secs(120);
 pub struct FetchSessions {
     sessions: HashMap<i32, Session>,
     sessions_max: usize,
+    partitions_max: usize,
     partitions: usize,
     random: Random,
 }
@@ -36,9 +39,17 @@ impl FetchSessions {
         Self {
             sessions: HashMap::new(),
             sessions_max,
+            partitions_max: SESSION_PARTITIONS_MAX,
             partitions: 0,
             random: Random::new(seed),
         }
+    }
+
+    /// Sessions whose partitions take `bytes` at most.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.partitions_max = SESSION_PARTITIONS_MAX.min(bytes / SESSION_PARTITION_BYTES);
+        self
     }
 
     /// Sessions alive.
@@ -104,7 +115,7 @@ impl FetchSessions {
         session.epoch = next_epoch(session.epoch);
         let (after, epoch, targets) = (session.len(), session.epoch, session.targets());
         self.partitions = self.partitions + after - before;
-        if after == 0 || self.partitions > SESSION_PARTITIONS_MAX {
+        if after == 0 || self.partitions > self.partitions_max {
             self.remove(request.session_id);
             return Ok(FetchPlan {
                 targets,
@@ -199,7 +210,7 @@ impl FetchSessions {
     /// Whether a session of `size` partitions may be made, after evicting one if need be
     /// (`FetchSessionCacheShard.tryEvict`): a stale one, else an old one that is smaller.
     fn make_room(&mut self, size: usize, now: MonotonicNs) -> bool {
-        if self.partitions + size > SESSION_PARTITIONS_MAX {
+        if self.partitions + size > self.partitions_max {
             return false;
         }
         if self.sessions.len() < self.sessions_max {

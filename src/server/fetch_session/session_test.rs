@@ -222,6 +222,13 @@ fn too_many_partitions_get_no_session() {
 }
 
 #[test]
+fn sessions_take_no_more_memory_than_they_are_given() {
+    let mut sessions = FetchSessions::new(10, 1).within(20 * SESSION_PARTITION_BYTES);
+    assert_ne!(opened(&mut sessions, 20), NO_SESSION, "the limit itself");
+    assert_eq!(opened(&mut sessions, 1), NO_SESSION, "one past it");
+}
+
+#[test]
 fn epochs_wrap_past_zero() {
     assert_eq!(next_epoch(0), 1);
     assert_eq!(next_epoch(i32::MAX), 1);

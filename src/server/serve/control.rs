@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use super::checkpoints::Checkpoints;
+use super::memory_guard::keep_within;
 use super::shards::{Shards, ShardsOptions};
 use super::strays;
 use crate::base::config::{BrokerConfig, Budgets};
@@ -62,6 +63,7 @@ pub fn run(
             return false;
         }
     };
+    let memory_bytes = options.budgets.memory_bytes;
     runtime.block_on(async {
         match start(options).await {
             Err(reason) => {
@@ -69,6 +71,7 @@ pub fn run(
                 false
             }
             Ok(control) => {
+                io::spawn_detached(TaskClass::Background, keep_within(memory_bytes));
                 let shards = control.shards.publisher().senders().to_vec();
                 ready.send(Ok(Serving { shards })).is_ok() && control.serve(commands).await
             }
