@@ -18,7 +18,9 @@
 mod cache;
 mod session;
 
-pub use cache::{FetchSessions, SESSION_EVICTION_MIN, SESSION_PARTITION_BYTES, SESSION_PARTITIONS_MAX};
+pub use cache::{
+    FetchSessions, SESSION_EVICTION_MIN, SESSION_PARTITION_BYTES, SESSION_PARTITIONS_MAX,
+};
 pub use session::{FetchTarget, PartitionSummary, TopicKey};
 
 use crate::base::error_code::ErrorCode;
