@@ -30,6 +30,7 @@ use command::signals::{Signals, Wish, ask_to_stop};
 
 fn main() -> ExitCode {
     coreline::io::startup::keep_freed_memory();
+    coreline::io::memory::note_broker_process();
     let arguments = Arguments::parse();
     if arguments.settings {
         print!("{}", settings::list());

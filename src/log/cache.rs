@@ -8,6 +8,7 @@ use std::rc::{Rc, Weak};
 use super::partition_log::Log;
 use super::wait::Waiters;
 use crate::base::limits::{BLOCK_BYTES, KIB, WRITE_BACK_BYTES, WRITE_BACK_BYTES_MAX};
+use crate::io::memory::left_of;
 
 /// What an open log takes with its partition, whatever is in it: 5.6 KiB were measured with 2,000.
 const LOG_BYTES: usize = 6 * KIB;
@@ -100,7 +101,7 @@ impl CacheBudget {
     /// Bytes that may be charged.
     pub(crate) fn bytes_max(&self) -> usize {
         let logs = self.logs.get().saturating_mul(LOG_BYTES);
-        self.bytes_max - logs.min(self.bytes_max / LOGS_SHARE)
+        left_of(self.bytes_max - logs.min(self.bytes_max / LOGS_SHARE))
     }
 
     /// So many logs are open now.

@@ -1,7 +1,9 @@
-//! Near `coreline.memory` what the allocator keeps of freed memory goes back to the system.
+//! Near `coreline.memory` what the allocator keeps of freed memory goes back to the system, and if
+//! that is not enough caches shrink.
 //!
-//! The budgets bound what lives; holes between it are nobody's. After minutes of overload with
-//! batches of very different sizes they came to a fifth of what lived.
+//! The budgets bound what is charged; holes between what lives are nobody's, and what requests take
+//! beside their bytes is charged by estimates. After minutes of overload with batches of very
+//! different sizes each came to a fifth of what was charged. Caches are what can be done without.
 
 use std::time::Duration;
 
@@ -10,22 +12,60 @@ use crate::io::{self, memory};
 /// From this part of the cap on, in hundredths, freed memory is given back. Below it is kept, which
 /// saves a page fault for every page that is used again.
 const GIVES_BACK_PERCENT: u64 = 85;
+/// Caches shrink while more than this part is resident, and grow again below the other.
+const SHRINKS_PERCENT: u64 = 90;
+const GROWS_PERCENT: u64 = 80;
 /// From this part on it is looked at often.
 const NEAR_PERCENT: u64 = 70;
 /// How often far from the cap.
 const FAR_INTERVAL: Duration = Duration::from_secs(1);
 /// How often near it.
 const NEAR_INTERVAL: Duration = Duration::from_millis(50);
+/// By how much caches shrink, and grow, at a time, and how much is withheld at most; thousandths.
+const SHRINK_STEP: u32 = 40;
+const GROW_STEP: u32 = 5;
+const WITHHELD_MAX: u32 = 700;
 
 /// Looks after it for as long as it is polled. For a thread that serves nobody.
 pub async fn keep_within(memory_bytes: u64) {
-    let percent = |part: u64| memory_bytes / 100 * part;
-    loop {
-        let resident = memory::resident_bytes().unwrap_or(0);
-        if resident > percent(GIVES_BACK_PERCENT) {
+    let percent_of = |bytes: u64| bytes * 100 / memory_bytes.max(1);
+    let mut withheld = 0;
+    while memory::is_broker_process() {
+        let mut percent = percent_of(memory::resident_bytes().unwrap_or(0));
+        if percent >= GIVES_BACK_PERCENT {
             memory::give_back_freed();
+            percent = percent_of(memory::resident_bytes().unwrap_or(0));
         }
-        let is_near = resident > percent(NEAR_PERCENT);
+        withheld = next_withheld(withheld, percent);
+        memory::withhold(withheld);
+        let is_near = percent >= NEAR_PERCENT || withheld > 0;
         io::sleep(if is_near { NEAR_INTERVAL } else { FAR_INTERVAL }).await;
+    }
+}
+
+/// What is withheld of caches next, with so much of the cap resident.
+fn next_withheld(withheld: u32, percent: u64) -> u32 {
+    if percent >= SHRINKS_PERCENT {
+        (withheld + SHRINK_STEP).min(WITHHELD_MAX)
+    } else if percent < GROWS_PERCENT {
+        withheld.saturating_sub(GROW_STEP)
+    } else {
+        withheld
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_shrink_near_the_cap_and_grow_again() {
+        assert_eq!(next_withheld(0, SHRINKS_PERCENT - 1), 0);
+        assert_eq!(next_withheld(0, SHRINKS_PERCENT), SHRINK_STEP);
+        assert_eq!(next_withheld(WITHHELD_MAX, 120), WITHHELD_MAX, "the limit");
+        assert_eq!(next_withheld(WITHHELD_MAX, GROWS_PERCENT), WITHHELD_MAX);
+        let less = WITHHELD_MAX - GROW_STEP;
+        assert_eq!(next_withheld(WITHHELD_MAX, GROWS_PERCENT - 1), less);
+        assert_eq!(next_withheld(1, 0), 0);
     }
 }
