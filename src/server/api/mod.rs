@@ -58,7 +58,7 @@ use crate::wire::primitives::Reader;
 
 /// Answers up to this size are sent without memory of their own, so that clients of a small cluster
 /// learn its state however many answers others leave unread.
-const ANSWER_BYTES_UNCHARGED: usize = 16 * KIB;
+const ANSWER_BYTES_UNCHARGED: usize = 64 * KIB;
 /// How long a larger one waits for memory: as long as clients wait for an answer by default.
 const ANSWER_MEMORY_WAIT: Duration = Duration::from_secs(30);
 
