@@ -91,6 +91,7 @@ async fn open(arguments: &Arguments, folder: PathBuf) -> (Rc<ShardLogs>, Vec<Rc<
         journal_bytes: report.journal_bytes_per_shard,
         cache_bytes: CACHE_BYTES,
         random_seed: random.next_u64(),
+        metrics: Default::default(),
     })
     .await
     .expect("the shard's logs open");

@@ -92,8 +92,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         budgets: &prepared.budgets,
         shards: prepared.cpus.len(),
         is_pinned: prepared.cpus.iter().all(Option::is_some),
-        is_power_safe: file_system(&prepared.config.log_dir)
-            .is_ok_and(|found| found.notice.is_none()),
+        is_power_safe: (prepared.locks.iter())
+            .all(|lock| file_system(lock.folder()).is_ok_and(|found| found.notice.is_none())),
         admin: prepared
             .admin
             .as_ref()

@@ -1,6 +1,9 @@
-//! Who this node is: `meta.properties` at the root of the log directory. Made at the first start;
-//! afterwards the directory belongs to that cluster and node.
+//! Who this node is: `meta.properties` at the root of every log directory. Made at the first start
+//! with the directory; afterwards the directory belongs to that cluster and node, and has an id of
+//! its own (KIP-858). Nothing is written before all of them are known to belong together
+//! (`MetaPropertiesEnsemble`).
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -18,21 +21,23 @@ pub const META_PROPERTIES_FILE: &str = "meta.properties";
 
 const META_PROPERTIES_BYTES_MAX: usize = 64 * 1024;
 
-/// What the file says.
+/// What the files say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeIdentity {
     /// `cluster.id`.
     pub cluster_id: String,
     /// `node.id`.
     pub node_id: BrokerId,
-    /// `directory.id`.
-    pub directory_id: Uuid,
+    /// `directory.id` of each directory whose file could be read and written.
+    pub directory_ids: BTreeMap<PathBuf, Uuid>,
+    /// The other directories, with the reason.
+    pub failed: Vec<(PathBuf, String)>,
 }
 
-/// Why the file is of no use.
+/// Why the files are of no use.
 #[derive(Debug, Error)]
 pub enum IdentityError {
-    /// It cannot be read or written.
+    /// The one of the metadata log cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was tried.
@@ -42,7 +47,7 @@ pub enum IdentityError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// It says nothing that can be understood.
+    /// One says nothing that can be understood.
     #[error("{} is not understood: {source}", path.display())]
     Format {
         /// The file.
@@ -65,9 +70,22 @@ pub enum IdentityError {
         /// Who this is.
         node_id: BrokerId,
     },
-    /// The directory belongs to another node.
+    /// A directory belongs to another cluster than the others.
     #[error(
-        "the data folder belongs to node.id {found} ({}), but node.id is set to {expected}; set \
+        "Invalid cluster.id in: {}. Expected {expected}, but read {found}",
+        path.display()
+    )]
+    OtherCluster {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Whose the others are.
+        expected: String,
+    },
+    /// A directory belongs to another node.
+    #[error(
+        "Stored node id {found} doesn't match previous node id {expected} in {}: set \
          node.id={found}, or log.dirs to another folder",
         path.display()
     )]
@@ -79,65 +97,169 @@ pub enum IdentityError {
         /// Who this is.
         expected: BrokerId,
     },
+    /// Two directories have the same id: one is a copy of the other.
+    #[error("Duplicate directory ID {id} found. It was the ID of {}, but also of {}",
+        first.display(), second.display())]
+    SameId {
+        /// The id.
+        id: Uuid,
+        /// A directory that has it.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
 }
 
-/// Reads the identity of `log_dir`, or makes a new one from `random` when there is none.
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> IdentityError {
+    let path = path.to_owned();
+    move |source| IdentityError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Reads who this node is from its directories, that of the metadata log first, and makes what is
+/// not there from `random`.
+///
+/// # Errors
+/// [`IdentityError`]. A directory that cannot be read or written is left out, but for the first.
 pub async fn load_or_create(
-    log_dir: &Path,
+    directories: &[PathBuf],
     node_id: BrokerId,
     random: &mut Random,
 ) -> Result<NodeIdentity, IdentityError> {
-    let path = log_dir.join(META_PROPERTIES_FILE);
-    let io = |action: &'static str| {
-        let path = path.clone();
-        move |source| IdentityError::Io {
-            action,
-            path,
-            source,
-        }
-    };
-    let found = match directory::read_file(&path, META_PROPERTIES_BYTES_MAX).await {
-        Ok(bytes) => Some(MetaProperties::decode(&bytes).map_err(|source| {
-            let path = path.clone();
-            IdentityError::Format { path, source }
-        })?),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            if let Some(data) = data_in(log_dir).await.map_err(io("look for"))? {
-                return Err(IdentityError::Missing {
-                    path,
-                    data,
-                    node_id,
-                });
+    let mut failed = Vec::new();
+    let mut read = Vec::with_capacity(directories.len());
+    for (number, log_dir) in directories.iter().enumerate() {
+        match read_properties(log_dir).await {
+            Err(IdentityError::Io { path, source, .. }) if number > 0 => {
+                let reason = format!("cannot read {}: {source}", path.display());
+                failed.push((log_dir.clone(), reason));
             }
-            None
+            outcome => read.push((log_dir.as_path(), outcome?)),
         }
-        Err(error) => return Err(io("read")(error)),
-    };
-    let mut properties = found.unwrap_or_else(|| MetaProperties {
-        cluster_id: random.next_uuid().to_string(),
-        node_id,
-        directory_id: None,
-    });
-    if properties.node_id != node_id {
-        return Err(IdentityError::OtherNode {
-            found: properties.node_id,
-            expected: node_id,
-            path,
-        });
     }
-    let known = properties.directory_id.filter(|id| !id.is_reserved());
-    let directory_id = known.unwrap_or_else(|| random.next_uuid());
-    if known.is_none() {
-        properties.directory_id = Some(directory_id);
-        directory::write_file_durably(&path, &properties.encode())
-            .await
-            .map_err(io("write"))?;
+    let known = verify(&read, node_id)?;
+    let cluster_id = match known {
+        Some(cluster_id) => cluster_id,
+        None => {
+            for (log_dir, _) in &read {
+                check_empty(log_dir, node_id).await?;
+            }
+            random.next_uuid().to_string()
+        }
+    };
+    let mut directory_ids = BTreeMap::new();
+    for (number, (log_dir, properties)) in read.into_iter().enumerate() {
+        let known = properties.and_then(|properties| properties.directory_id);
+        let directory_id = match known.filter(|id| !id.is_reserved()) {
+            Some(directory_id) => directory_id,
+            None => {
+                let directory_id = random.next_uuid();
+                let written = write_properties(log_dir, (&cluster_id, node_id), directory_id);
+                match written.await {
+                    Err(error) if number > 0 => {
+                        failed.push((log_dir.to_owned(), error.to_string()));
+                        continue;
+                    }
+                    outcome => outcome?,
+                }
+                directory_id
+            }
+        };
+        directory_ids.insert(log_dir.to_owned(), directory_id);
     }
     Ok(NodeIdentity {
-        cluster_id: properties.cluster_id,
+        cluster_id,
         node_id,
-        directory_id,
+        directory_ids,
+        failed,
     })
+}
+
+async fn read_properties(log_dir: &Path) -> Result<Option<MetaProperties>, IdentityError> {
+    let path = log_dir.join(META_PROPERTIES_FILE);
+    match directory::read_file(&path, META_PROPERTIES_BYTES_MAX).await {
+        Ok(bytes) => match MetaProperties::decode(&bytes) {
+            Ok(properties) => Ok(Some(properties)),
+            Err(source) => Err(IdentityError::Format { path, source }),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", &path)(error)),
+    }
+}
+
+async fn write_properties(
+    log_dir: &Path,
+    (cluster_id, node_id): (&str, BrokerId),
+    directory_id: Uuid,
+) -> Result<(), IdentityError> {
+    let properties = MetaProperties {
+        cluster_id: cluster_id.to_owned(),
+        node_id,
+        directory_id: Some(directory_id),
+    };
+    let path = log_dir.join(META_PROPERTIES_FILE);
+    let written = directory::write_file_durably(&path, &properties.encode()).await;
+    written.map_err(io_error("write", &path))
+}
+
+/// Whether all that was read belongs to one cluster and to this node, each directory with an id of
+/// its own; answers the cluster's id, if there is one yet. Pure.
+fn verify(
+    read: &[(&Path, Option<MetaProperties>)],
+    node_id: BrokerId,
+) -> Result<Option<String>, IdentityError> {
+    let mut cluster_id: Option<&str> = None;
+    let mut ids = BTreeMap::new();
+    let found = read.iter();
+    let found = found.filter_map(|(log_dir, found)| Some((log_dir, found.as_ref()?)));
+    for (log_dir, properties) in found {
+        let path = log_dir.join(META_PROPERTIES_FILE);
+        let expected = *cluster_id.get_or_insert(&properties.cluster_id);
+        if properties.cluster_id != expected {
+            return Err(IdentityError::OtherCluster {
+                path,
+                found: properties.cluster_id.clone(),
+                expected: expected.to_owned(),
+            });
+        }
+        if properties.node_id != node_id {
+            return Err(IdentityError::OtherNode {
+                path,
+                found: properties.node_id,
+                expected: node_id,
+            });
+        }
+        let Some(id) = properties.directory_id.filter(|id| !id.is_reserved()) else {
+            continue;
+        };
+        if let Some(first) = ids.insert(id, log_dir) {
+            return Err(IdentityError::SameId {
+                id,
+                first: first.to_path_buf(),
+                second: log_dir.to_path_buf(),
+            });
+        }
+    }
+    Ok(cluster_id.map(str::to_owned))
+}
+
+/// A new cluster begins only where no data is.
+async fn check_empty(log_dir: &Path, node_id: BrokerId) -> Result<(), IdentityError> {
+    let path = log_dir.join(META_PROPERTIES_FILE);
+    match data_in(log_dir)
+        .await
+        .map_err(io_error("look for", &path))?
+    {
+        None => Ok(()),
+        Some(data) => Err(IdentityError::Missing {
+            path,
+            data,
+            node_id,
+        }),
+    }
 }
 
 /// A folder of the metadata log or of a partition. One that its deletion has renamed is no data.
@@ -152,85 +274,5 @@ async fn data_in(log_dir: &Path) -> std::io::Result<Option<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
-
-    #[test]
-    fn an_identity_is_made_once_and_kept() {
-        let disk = SimDisk::new(SimDiskOptions::default(), 1);
-        let mut runtime = SimRuntime::new(&disk, 1);
-        let lives = runtime.block_on(async {
-            let folder = Path::new("/data");
-            directory::create_all(folder).await.unwrap();
-            let first = load_or_create(folder, BrokerId(3), &mut Random::new(1)).await;
-            let second = load_or_create(folder, BrokerId(3), &mut Random::new(2)).await;
-            let other = load_or_create(folder, BrokerId(4), &mut Random::new(2)).await;
-            (first.unwrap(), second.unwrap(), other.unwrap_err())
-        });
-        let (first, second, other) = lives.unwrap();
-        assert_eq!(first, second);
-        assert!(!first.directory_id.is_reserved());
-        assert_eq!(
-            Uuid::parse(&first.cluster_id).unwrap().to_string(),
-            first.cluster_id
-        );
-        let told = other.to_string();
-        assert!(
-            told.contains("node.id=3") && told.contains("set to 4"),
-            "{told}"
-        );
-    }
-
-    /// As Kafka, which would not know either whose data it is.
-    #[test]
-    fn data_without_an_identity_is_refused() {
-        for name in [
-            "__cluster_metadata-0",
-            "topic-7",
-            "topic-7.0123-delete",
-            "notes",
-        ] {
-            let disk = SimDisk::new(SimDiskOptions::default(), 1);
-            let made = SimRuntime::new(&disk, 1).block_on(async move {
-                let folder = Path::new("/data");
-                directory::create_all(&folder.join(name)).await.unwrap();
-                load_or_create(folder, BrokerId(3), &mut Random::new(1)).await
-            });
-            let is_data = ["__cluster_metadata-0", "topic-7"].contains(&name);
-            match made.unwrap() {
-                Ok(_) => assert!(!is_data, "{name}"),
-                Err(refused) => {
-                    let told = refused.to_string();
-                    assert!(is_data && told.contains(name), "{told}");
-                    assert!(told.contains("node.id=3"), "{told}");
-                    assert!(disk.contents("/data/meta.properties").is_err());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_directory_of_an_older_kafka_gets_an_id() {
-        let disk = SimDisk::new(SimDiskOptions::default(), 1);
-        let mut runtime = SimRuntime::new(&disk, 1);
-        let lives = runtime.block_on(async {
-            let folder = Path::new("/data");
-            directory::create_all(folder).await.unwrap();
-            let path = folder.join(META_PROPERTIES_FILE);
-            let text = b"#\n#Mon Nov 30 01:11:16 UTC 2026\nnode.id=1\nversion=1\ncluster.id=abc\n";
-            directory::write_file_durably(&path, text).await.unwrap();
-            let first = load_or_create(folder, BrokerId(1), &mut Random::new(1)).await;
-            let second = load_or_create(folder, BrokerId(1), &mut Random::new(2)).await;
-            directory::write_file_durably(&path, b"version=2\n")
-                .await
-                .unwrap();
-            let bad = load_or_create(folder, BrokerId(1), &mut Random::new(2)).await;
-            (first.unwrap(), second.unwrap(), bad.unwrap_err())
-        });
-        let (first, second, bad) = lives.unwrap();
-        assert_eq!(first, second);
-        assert_eq!(first.cluster_id, "abc");
-        assert!(matches!(bad, IdentityError::Format { .. }));
-    }
-}
+#[path = "identity_test.rs"]
+mod identity_test;

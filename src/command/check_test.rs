@@ -85,10 +85,12 @@ fn overrides_win_and_passwords_stay_hidden() {
 
 #[test]
 fn what_is_not_served_says_what_to_do() {
-    let (text, is_valid) = told("log.dirs=/a,/b\nlisteners=PLAINTEXT://:9092,PLAINTEXT://:9092\n");
+    let (text, is_valid) =
+        told("process.roles=broker\nlisteners=PLAINTEXT://:9092,PLAINTEXT://:9092\n");
     assert!(!is_valid);
-    let folders = "my.properties:1: log.dirs=/a,/b\n    log.dirs is not served: several data \
-                   folders are not served yet; name one\n";
-    assert!(text.contains(folders), "{text}");
+    let roles = "my.properties:1: process.roles=broker\n    process.roles is not served: this \
+                 broker and its controller are one process; a cluster is not served yet; use \
+                 broker,controller\n";
+    assert!(text.contains(roles), "{text}");
     assert!(text.contains("my.properties:2: listeners="), "{text}");
 }

@@ -41,7 +41,10 @@ pub fn render(started: &Started<'_>) -> String {
             listener.port
         );
     }
-    let _ = writeln!(text, "  data         {}", config.log_dir.display());
+    let folders: Vec<String> = (config.log_dirs.iter())
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let _ = writeln!(text, "  data         {}", folders.join(", "));
     let pinned = if started.is_pinned {
         ", one pinned to each core"
     } else {

@@ -192,3 +192,24 @@ impl File {
         }
     }
 }
+/// Whether an error says that a device or its file system no longer serves, in contrast to one that
+/// says something of a single file, of the room there is, or of the process.
+#[must_use]
+pub fn is_of_device(error: &std::io::Error) -> bool {
+    use nix::errno::Errno;
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(
+        errno,
+        Some(
+            Errno::EIO
+                | Errno::ENXIO
+                | Errno::ENODEV
+                | Errno::EROFS
+                | Errno::EUCLEAN
+                | Errno::EREMOTEIO
+                | Errno::ESTALE
+                | Errno::ENOMEDIUM
+                | Errno::ESHUTDOWN
+        )
+    )
+}

@@ -51,7 +51,11 @@ impl Log {
             ProducerCheck::Append => {}
             ProducerCheck::Duplicate(original) => return Ok(self.answer_duplicate(&original)),
         }
-        let admitted = self.admit(&checked, &context).await?;
+        let admitted = self.admit(&checked, &context).await;
+        if let Err(AppendError::Log(error)) = &admitted {
+            self.shard.health.judge(error);
+        }
+        let admitted = admitted?;
         // From here on nothing waits: the order of the log is the order of these lines.
         self.check_writable()?;
         Ok(self.commit(checked, admitted, &context))

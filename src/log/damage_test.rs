@@ -43,6 +43,7 @@ pub(super) async fn open_again(incarnation: u8, report: &RecoveryReport) -> Rc<L
         journal_bytes: report.journal_bytes_per_shard,
         cache_bytes: 64 * MIB,
         random_seed: u64::from(incarnation),
+        metrics: Default::default(),
     };
     let logs = ShardLogs::open(options).await.unwrap();
     logs.open_log(identity("a"), LogConfig::default())

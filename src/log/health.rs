@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 
 use super::error::LogError;
 use super::wait::Waiters;
+use crate::io;
 
 /// One a shard and directory. Every waiting place of the shard comes from here, so that nobody
 /// waits on when the directory goes offline.
@@ -36,7 +37,7 @@ impl Health {
             return;
         }
         let reason = reason.into();
-        tracing::error!(%reason, "the log directory goes offline: nothing more is acknowledged");
+        tracing::debug!(%reason, "a log directory goes offline on this shard");
         *self.reason.borrow_mut() = Some(reason);
         let places = std::mem::take(&mut *self.places.borrow_mut());
         for place in &places {
@@ -51,6 +52,16 @@ impl Health {
         }
     }
 
+    /// Takes the directory offline where an error is of its device, and not of one file, of the
+    /// room on the disk or of what was asked: whatever else is tried there will fail as well.
+    pub(crate) fn judge(&self, error: &LogError) {
+        if let LogError::Io { source, .. } = error
+            && io::is_of_device(source)
+        {
+            self.fail(error.to_string());
+        }
+    }
+
     /// Installs the one that is told once when the directory goes offline.
     pub(crate) fn watch(&self, watcher: impl Fn() + 'static) {
         *self.watcher.borrow_mut() = Some(Rc::new(watcher));
@@ -59,6 +70,11 @@ impl Health {
     /// Whether the directory is offline.
     pub(crate) fn is_offline(&self) -> bool {
         self.reason.borrow().is_some()
+    }
+
+    /// The reason, once offline.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.reason.borrow().clone()
     }
 
     /// The reason as an error, once offline.

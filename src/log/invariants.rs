@@ -104,8 +104,11 @@
 //!
 //! * ENOSPC while room is reserved or a derived file is written: that append gets
 //!   `AppendError::StorageFull` at once; tried again by the next.
-//! * a write into allocated blocks, or a flush: the log directory goes offline for this
-//!   shard: no acknowledgement, no reuse of a journal file, until restart.
+//! * a write into allocated blocks, or a flush, or an error of the device in anything else: the
+//!   log directory goes offline, on this shard at once and soon on all: no acknowledgement, no
+//!   reuse of a journal file, until restart. Every other directory serves on, for nothing of a log
+//!   is shared between directories. Broken by failing files of one of three:
+//!   `broker_directories::a_directory_that_fails_takes_its_partitions_alone`.
 //! * no ring or memory room: appends wait in order, until their own deadline.
 //! * the process dies: the next start replays the journal: nothing that was durable is lost.
 //! * a future is dropped: its append stands if it was admitted; its writes finish.

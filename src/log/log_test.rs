@@ -56,6 +56,7 @@ pub(super) async fn start(incarnation: u8, cache_bytes: usize) -> Rc<ShardLogs> 
         journal_bytes: report.journal_bytes_per_shard,
         cache_bytes,
         random_seed: u64::from(incarnation),
+        metrics: Default::default(),
     })
     .await
     .unwrap()

@@ -203,6 +203,20 @@ impl Log {
         &self.identity
     }
 
+    /// The log directory that it is in.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.shard.directory
+    }
+
+    /// Whether its directory serves.
+    ///
+    /// # Errors
+    /// [`LogError::Offline`].
+    pub fn check_online(&self) -> Result<(), LogError> {
+        self.shard.health.check()
+    }
+
     /// The first offset that can be read.
     #[must_use]
     pub fn log_start_offset(&self) -> Offset {

@@ -66,6 +66,7 @@ impl Log {
                 return Err(ReadError::OutOfRange { from, start, end });
             }
             self.tell_once(error);
+            self.shard.health.judge(error);
         }
         read
     }

@@ -164,8 +164,12 @@ impl Log {
         let Some(last) = deleted.last() else {
             return Ok(deleted);
         };
-        let gone = self.leave_behind(last.base_offset).await?;
-        self.mark_deleted(&gone).await?;
+        let left = async {
+            let gone = self.leave_behind(last.base_offset).await?;
+            self.mark_deleted(&gone).await
+        };
+        let left = left.await;
+        left.inspect_err(|error| self.shard.health.judge(error))?;
         Ok(deleted)
     }
 

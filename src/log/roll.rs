@@ -255,6 +255,7 @@ impl Log {
                 segment.waiters.wake_all();
             }
             tracing::warn!(%error, "trying again");
+            self.shard.health.judge(&error);
             self.shard.health.check()?;
             if self.status.get() == LogStatus::Deleting {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! The logs of one shard: its journal, its budgets, its part of the log directory.
+//! The logs of one shard in one log directory: a journal and budgets of its own.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -37,6 +37,8 @@ pub struct ShardLogsOptions {
     pub cache_bytes: usize,
     /// For log ids and jitter; from the system's entropy.
     pub random_seed: u64,
+    /// Where the shard counts and times its work.
+    pub metrics: Rc<ShardMetrics>,
 }
 
 impl ShardLogsOptions {
@@ -64,7 +66,7 @@ pub struct ClosedLog {
     pub segments: Vec<(Offset, u64)>,
 }
 
-/// One shard's journal, logs and tail-cache budget.
+/// One shard's journal, logs and tail-cache budget in one log directory.
 pub struct ShardLogs {
     context: Rc<ShardContext>,
 }
@@ -102,11 +104,22 @@ impl ShardLogs {
         Ok(Rc::new(Self { context }))
     }
 
-    /// Creates the folder and files of a new, empty log, durably.
+    /// Creates the folder and files of a new, empty log, durably. A failure of the device takes the
+    /// directory offline.
     ///
     /// # Errors
     /// What the file system answers.
     pub async fn create_log(
+        &self,
+        identity: LogIdentity,
+        config: LogConfig,
+    ) -> Result<Rc<Log>, LogError> {
+        self.context.health.check()?;
+        let created = self.try_create(identity, config).await;
+        created.inspect_err(|error| self.context.health.judge(error))
+    }
+
+    async fn try_create(
         &self,
         identity: LogIdentity,
         config: LogConfig,
@@ -173,11 +186,38 @@ impl ShardLogs {
         self.context.flushes.names(&self.context.directory).await
     }
 
-    /// Opens a log whose folder exists.
+    /// Whether the folder of a log exists.
+    ///
+    /// # Errors
+    /// What the file system answers.
+    pub async fn has_folder(&self, identity: &LogIdentity) -> Result<bool, LogError> {
+        let folder = self.context.directory.join(identity.folder());
+        match io::directory::metadata(&folder).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => {
+                let error = LogError::io(format!("looking for {}", folder.display()), error);
+                self.context.health.judge(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a log whose folder exists. A failure of the device takes the directory offline.
     ///
     /// # Errors
     /// What the file system answers; [`LogError::Damaged`].
     pub async fn open_log(
+        &self,
+        identity: LogIdentity,
+        config: LogConfig,
+    ) -> Result<Rc<Log>, LogError> {
+        self.context.health.check()?;
+        let opened = self.try_open(identity, config).await;
+        opened.inspect_err(|error| self.context.health.judge(error))
+    }
+
+    async fn try_open(
         &self,
         identity: LogIdentity,
         config: LogConfig,
@@ -277,7 +317,8 @@ impl ShardLogs {
     /// # Errors
     /// What the file system answers.
     pub async fn delete_log(&self, log: &Rc<Log>) -> Result<(), LogError> {
-        log.delete().await?;
+        let deleted = log.delete().await;
+        deleted.inspect_err(|error| self.context.health.judge(error))?;
         let mut logs = self.context.logs.borrow_mut();
         logs.remove(log.identity());
         self.context.cache.note_logs(logs.len());
@@ -359,10 +400,27 @@ impl ShardLogs {
         self.context.journal.forget();
     }
 
-    /// Whether a failed write or flush has taken the directory offline.
+    /// Whether the directory is offline.
     #[must_use]
     pub fn is_offline(&self) -> bool {
         self.context.health.is_offline()
+    }
+
+    /// What has taken the directory offline, if something has.
+    #[must_use]
+    pub fn offline_reason(&self) -> Option<String> {
+        self.context.health.reason()
+    }
+
+    /// Takes the directory offline: nothing more is acknowledged, what waits is answered.
+    pub fn take_offline(&self, reason: &str) {
+        self.context.health.fail(reason);
+    }
+
+    /// Waits until something takes the directory offline; answers what.
+    pub async fn wait_offline(&self) -> String {
+        let health = &self.context.health;
+        health.waiters().wait_for(|| health.reason()).await
     }
 }
 

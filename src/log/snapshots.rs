@@ -85,7 +85,10 @@ impl Log {
         io::spawn(TaskClass::Background, async move {
             match log.put_in_place(files).await {
                 Ok(()) => log.confirm_snapshot(&segment, place).await,
-                Err(error) => tracing::warn!(%error, "no producer snapshot this time"),
+                Err(error) => {
+                    tracing::warn!(%error, "no producer snapshot this time");
+                    log.shard.health.judge(&error);
+                }
             }
             log.is_snapshot_under_way.set(false);
             log.waiters.wake_all();

@@ -154,6 +154,7 @@ impl Partition {
         bounds: ReadBounds,
     ) -> Result<PartitionRead, PartitionError> {
         self.check_reader(spec.current_leader_epoch, LeaderOnly::Yes)?;
+        self.log.check_online()?;
         // Before the epochs, which a damaged log knows no better than its end.
         self.log.check_undamaged(spec.fetch_offset)?;
         let visible_end = self.visible_end(bounds.isolation);
@@ -250,6 +251,7 @@ impl Partition {
             LeaderOnly::No
         };
         self.check_reader(seen, only)?;
+        self.log.check_online()?;
         let end = isolation.map_or(self.log.log_end_offset(), |isolation| {
             self.visible_end(isolation)
         });
@@ -306,6 +308,7 @@ impl Partition {
         requested: LeaderEpoch,
     ) -> Result<Option<(LeaderEpoch, Offset)>, PartitionError> {
         self.check_reader(seen, LeaderOnly::Yes)?;
+        self.log.check_online()?;
         let found = self.log.epoch_end_offset(requested);
         if let Some((_, end)) = found {
             self.log.check_undamaged(end)?;

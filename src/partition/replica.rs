@@ -200,10 +200,11 @@ impl Partition {
     }
 
     /// Parks a fetch until the end that its isolation sees has passed `known_end`. False when it
-    /// has passed already, or the partition is closed: the fetch looks again at once.
+    /// has passed already, or the partition no longer serves: the fetch looks again at once.
     #[must_use]
     pub fn park(&self, isolation: Isolation, known_end: Offset, waiter: Waiter) -> bool {
-        if self.closed.get() || self.visible_end(isolation) > known_end {
+        let serves = !self.closed.get() && self.log.check_online().is_ok();
+        if !serves || self.visible_end(isolation) > known_end {
             return false;
         }
         self.waiters(isolation).borrow_mut().park(known_end, waiter);

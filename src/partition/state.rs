@@ -37,6 +37,8 @@ pub struct PartitionState {
     pub size_bytes: u64,
     /// Whether this broker leads it.
     pub is_leader: bool,
+    /// Whether its log directory is offline: then nobody leads it for long.
+    pub is_offline: bool,
     /// Replicas that it should have.
     pub replicas: usize,
     /// Those of them that are in sync.
@@ -60,6 +62,7 @@ impl Partition {
             log_end_offset: self.log.log_end_offset(),
             size_bytes: self.log.size_bytes(),
             is_leader: leadership.is_led_by(self.local),
+            is_offline: self.log.check_online().is_err(),
             replicas: leadership.replicas.len(),
             in_sync: leadership.isr.len(),
             min_in_sync: self.min_insync_replicas.get(),

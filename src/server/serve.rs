@@ -7,6 +7,8 @@
 
 mod checkpoints;
 mod control;
+mod directories;
+mod failures;
 mod hosting;
 pub mod connection_limits;
 pub mod listening;
@@ -65,7 +67,7 @@ pub struct Broker {
     commands: InboxSender<Command>,
     control: JoinHandle<()>,
     /// Held until the last thread has ended.
-    _lock: DirectoryLock,
+    _locks: Vec<DirectoryLock>,
 }
 
 impl fmt::Debug for Broker {
@@ -80,6 +82,9 @@ impl fmt::Debug for Broker {
 /// Called from any thread when the broker can no longer serve; the text says why.
 pub type OnFailure = Box<dyn Fn(String) + Send + Sync>;
 
+/// The same, for all who may tell.
+type Failed = Arc<dyn Fn(String) + Send + Sync>;
+
 impl Broker {
     /// Recovers, starts control and shards, opens the ports. Returns when clients are served.
     ///
@@ -92,9 +97,11 @@ impl Broker {
             cpus,
             admin,
             faults,
-            lock,
+            locks,
+            offline,
             ..
         } = prepared;
+        let on_failure: Failed = on_failure.into();
         let addresses = addresses(&config)?;
         let config = Arc::new(config);
         // Before recovery, which it may tell of.
@@ -104,7 +111,9 @@ impl Broker {
             budgets,
             cpus,
             faults,
+            offline,
             random_seed: entropy(),
+            on_failure: Arc::clone(&on_failure),
         };
         let (commands, orders) = inbox(COMMANDS_LEN_MAX);
         let (ready, is_ready) = channel();
@@ -127,7 +136,7 @@ impl Broker {
                     admin,
                     commands,
                     control,
-                    _lock: lock,
+                    _locks: locks,
                 })
             }
             Err(reason) => {

@@ -15,13 +15,14 @@ use std::time::Duration;
 
 use super::append_workers::AppendWorkers;
 use super::credit::SharedBudget;
+use super::log_directories::LogDirectories;
 use super::message::{AppendMessage, ShardMessage, UnparkMessage, WakeMessage};
 use super::outbox::Outbox;
 use super::parking::FetchSignal;
 use super::router::Router;
 use crate::base::ids::{BrokerId, ShardId, TopicPartition};
 use crate::io::{self, Inbox, InboxSender};
-use crate::log::ShardLogs;
+use crate::log::LogError;
 use crate::metrics::{Counter, ShardMetrics};
 use crate::partition::{
     AppendAnswer, AppendTimes, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter,
@@ -40,7 +41,7 @@ pub struct ShardOptions {
     /// The ways to all shards, in order of their ids.
     pub senders: Vec<InboxSender<ShardMessage>>,
     /// Its logs.
-    pub logs: Rc<ShardLogs>,
+    pub logs: Rc<LogDirectories>,
     /// Memory for requests and responses.
     pub budget: SharedBudget,
     /// Where the shard counts.
@@ -51,7 +52,7 @@ pub struct ShardOptions {
 pub struct Shard {
     id: ShardId,
     broker_id: BrokerId,
-    logs: Rc<ShardLogs>,
+    logs: Rc<LogDirectories>,
     outbox: Outbox,
     append_workers: Rc<AppendWorkers>,
     budget: SharedBudget,
@@ -105,7 +106,7 @@ impl Shard {
 
     /// Its logs.
     #[must_use]
-    pub fn logs(&self) -> &Rc<ShardLogs> {
+    pub fn logs(&self) -> &Rc<LogDirectories> {
         &self.logs
     }
 
@@ -127,13 +128,14 @@ impl Shard {
         self.router.borrow().owner(partition)
     }
 
-    /// Whether `partition` belongs to this broker and its log does not open.
+    /// Whether `partition` belongs to this broker and its log does not serve: it does not open, or
+    /// its directory is offline.
     #[must_use]
     pub fn is_offline(&self, partition: TopicPartition) -> bool {
         self.router.borrow().is_offline(partition)
     }
 
-    /// Partitions of this broker, on any shard, whose logs do not open.
+    /// Partitions of this broker, on any shard, whose logs do not serve.
     #[must_use]
     pub fn offline_count(&self) -> usize {
         self.router.borrow().offline_len()
@@ -178,6 +180,14 @@ impl Shard {
     #[must_use]
     pub fn partition(&self, id: TopicPartition) -> Option<Rc<Partition>> {
         self.partitions.borrow().get(&id).cloned()
+    }
+
+    /// Why a partition that is asked for is not hosted here.
+    pub(super) fn absence(&self, id: TopicPartition) -> PartitionError {
+        match self.is_offline(id) {
+            true => LogError::Offline("its log does not serve".to_owned()).into(),
+            false => PartitionError::Unknown,
+        }
     }
 
     /// How many partitions are hosted here.
@@ -332,7 +342,7 @@ impl Shard {
                     visit,
                     ..AppendTimes::default()
                 };
-                answer.complete(Err(PartitionError::Unknown.into()), times);
+                answer.complete(Err(self.absence(entry.partition).into()), times);
                 continue;
             };
             let queued = QueuedAppend {

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::core::Shard;
 use super::message::DeleteRecordsMessage;
 use crate::io::{self, TaskClass};
-use crate::partition::PartitionError;
 
 /// Partitions of one request whose starts move at a time: they share the journal's flushes.
 const DELETIONS_MAX: usize = 32;
@@ -21,13 +20,8 @@ impl Shard {
             {
                 answers.push(first.await);
             }
-            let partition = self.partition(id);
-            let deletion = async move {
-                match partition {
-                    Some(partition) => partition.delete_records(offset).await,
-                    None => Err(PartitionError::Unknown),
-                }
-            };
+            let partition = self.partition(id).ok_or_else(|| self.absence(id));
+            let deletion = async move { partition?.delete_records(offset).await };
             moving.push_back(io::spawn(TaskClass::Background, deletion));
         }
         for last in moving {

@@ -1,6 +1,7 @@
 //! What a shard may be asked. Requests carry their buffers by ownership and a slot for the reply.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use bytes::BytesMut;
@@ -132,16 +133,18 @@ pub struct DeleteRecordsMessage {
 pub struct LogSizesMessage {
     /// Which; `None` for all.
     pub partitions: Option<Vec<TopicPartition>>,
-    /// Those that are hosted, in no order.
-    pub reply: ReplySender<LogSizes>,
+    /// What the shard has of every directory that opened.
+    pub reply: ReplySender<Vec<DirectorySizes>>,
 }
 
-/// What a shard tells of its logs.
+/// What a shard tells of its logs in one directory.
 #[derive(Debug, Default)]
-pub struct LogSizes {
-    /// Whether a failed write or flush has taken their directory offline.
+pub struct DirectorySizes {
+    /// The directory.
+    pub path: PathBuf,
+    /// Whether it is offline.
     pub is_offline: bool,
-    /// Bytes of each one's segments.
+    /// Those that are hosted, in no order, with the bytes of their segments.
     pub sizes: Vec<(TopicPartition, u64)>,
 }
 

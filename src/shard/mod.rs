@@ -14,6 +14,7 @@ pub mod budget;
 mod core;
 mod credit;
 mod deleting;
+mod log_directories;
 mod message;
 mod outbox;
 mod parking;
@@ -23,8 +24,9 @@ mod router;
 pub use self::core::{Shard, ShardOptions};
 pub use budget::{ANSWER_BYTES_MIN, Budget, KEPT_SHARE_IDLE_MAX};
 pub use credit::{Credit, SharedBudget};
+pub use log_directories::{ClosedDirectory, LogDirectories, OfflineDirectory};
 pub use message::{
-    AppendEntry, AppendMessage, DeleteRecordsMessage, EpochEnd, EpochEndsMessage, LogSizes,
+    AppendEntry, AppendMessage, DeleteRecordsMessage, DirectorySizes, EpochEnd, EpochEndsMessage,
     LogSizesMessage, OffsetsMessage, ParkedAt, ReadMessage, ShardMessage, UnparkMessage,
     WakeMessage, Work,
 };

@@ -3,10 +3,13 @@
 use std::rc::Rc;
 
 use super::core::Shard;
-use super::message::{EpochEndsMessage, LogSizes, LogSizesMessage, OffsetsMessage, ReadMessage};
+use super::message::{
+    DirectorySizes, EpochEndsMessage, LogSizesMessage, OffsetsMessage, ReadMessage,
+};
 use crate::io;
+use crate::log::ShardLogs;
 use crate::metrics::Stage;
-use crate::partition::{Partition, PartitionError, PartitionRead, ReadBounds, Waiter};
+use crate::partition::{PartitionRead, ReadBounds, Waiter};
 
 /// Logs whose sizes are told before others have their turn.
 const LOGS_AT_A_TURN: usize = 64;
@@ -37,7 +40,7 @@ impl Shard {
             };
             let answer = match self.partition(spec.partition) {
                 Some(partition) => partition.read(spec, bounds).await,
-                None => PartitionRead::failed(spec.place, PartitionError::Unknown),
+                None => PartitionRead::failed(spec.place, self.absence(spec.partition)),
             };
             found += answer.bytes;
             memory += answer.memory;
@@ -74,7 +77,7 @@ impl Shard {
         for (id, query, seen) in message.queries {
             answers.push(match self.partition(id) {
                 Some(partition) => partition.list_offset(query, seen, message.isolation).await,
-                None => Err(PartitionError::Unknown),
+                None => Err(self.absence(id)),
             });
         }
         message.reply.send(answers);
@@ -85,16 +88,21 @@ impl Shard {
             None => self.partitions(),
             Some(wanted) => wanted.iter().filter_map(|id| self.partition(*id)).collect(),
         };
-        let mut sizes = Vec::with_capacity(partitions.len());
+        let of_none = |logs: &Rc<ShardLogs>| DirectorySizes {
+            path: logs.directory().to_owned(),
+            is_offline: logs.is_offline(),
+            sizes: Vec::new(),
+        };
+        let mut told: Vec<DirectorySizes> = self.logs().iter().map(of_none).collect();
         for some in partitions.chunks(LOGS_AT_A_TURN) {
-            let size = |one: &Rc<Partition>| (one.id(), one.log().size_bytes());
-            sizes.extend(some.iter().map(size));
+            for (id, log) in some.iter().map(|one| (one.id(), one.log())) {
+                if let Some(of) = told.iter_mut().find(|of| of.path == log.directory()) {
+                    of.sizes.push((id, log.size_bytes()));
+                }
+            }
             io::yield_now().await;
         }
-        message.reply.send(LogSizes {
-            is_offline: self.logs().is_offline(),
-            sizes,
-        });
+        message.reply.send(told);
     }
 
     pub(super) fn handle_epoch_ends(&self, message: EpochEndsMessage) {
@@ -102,7 +110,7 @@ impl Shard {
         let answers = queries
             .map(|(id, seen, requested)| match self.partition(id) {
                 Some(partition) => partition.epoch_end_offset(seen, requested),
-                None => Err(PartitionError::Unknown),
+                None => Err(self.absence(id)),
             })
             .collect();
         message.reply.send(answers);

@@ -9,6 +9,7 @@ pub mod requests;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -42,6 +43,10 @@ pub struct HarnessOptions {
     pub has_admin: bool,
     pub latency_log: Option<PathBuf>,
     pub faults: Option<ShardFaults>,
+    /// The names of its data folders within the folder; none for the folder itself.
+    pub directories: Vec<&'static str>,
+    /// Where it is told why the broker cannot go on.
+    pub told: Told,
     /// Sets whatever else is wanted.
     pub set: fn(&mut BrokerConfig),
 }
@@ -56,8 +61,20 @@ impl Default for HarnessOptions {
             has_admin: false,
             latency_log: None,
             faults: None,
+            directories: Vec::new(),
+            told: Told::default(),
             set: |_| (),
         }
+    }
+}
+
+/// Why a broker said that it cannot go on.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    pub fn reasons(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
     }
 }
 
@@ -79,6 +96,13 @@ impl Harness {
             broker: Some(broker),
             folder,
         }
+    }
+
+    /// Starts again after a stop.
+    pub fn start_again(&mut self, options: &HarnessOptions) {
+        assert!(self.broker.is_none(), "it was stopped");
+        let (broker, address) = start(self.folder.path(), options);
+        (self.broker, self.address) = (Some(broker), address);
     }
 
     /// Stops in order and starts again on the same folder.
@@ -188,9 +212,20 @@ impl Drop for Harness {
 
 fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
     let address = process::free_address();
+    let mut log_dirs: Vec<PathBuf> = (options.directories.iter())
+        .map(|name| folder.join(name))
+        .collect();
+    if log_dirs.is_empty() {
+        log_dirs.push(folder.to_owned());
+    }
+    let claim = |directory: &PathBuf| {
+        std::fs::create_dir_all(directory).unwrap();
+        DirectoryLock::take(directory).unwrap()
+    };
+    let locks = log_dirs.iter().map(claim).collect();
     let mut config = BrokerConfig {
         node_id: NODE,
-        log_dir: folder.to_owned(),
+        log_dirs: log_dirs.clone(),
         socket_request_bytes_max: options.request_bytes_max,
         fetch_sessions_max: options.fetch_sessions_max,
         admin_listener: None,
@@ -218,10 +253,16 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
         cpus: vec![None; options.shards],
         admin: options.has_admin.then(admin::bind),
         faults: options.faults.clone(),
-        lock: DirectoryLock::take(folder).unwrap(),
+        locks,
+        offline: Vec::new(),
         warnings: Vec::new(),
     };
-    let broker = Broker::start(prepared, Box::new(|reason| eprintln!("{reason}"))).unwrap();
+    let told = options.told.clone();
+    let on_failure = move |reason: String| {
+        eprintln!("{reason}");
+        told.0.lock().unwrap().push(reason);
+    };
+    let broker = Broker::start(prepared, Box::new(on_failure)).unwrap();
     (broker, address)
 }
 

@@ -33,12 +33,17 @@ pub struct Process {
 
 impl Process {
     pub fn start(folder: &Path) -> Self {
+        Self::start_with(&folder.display().to_string(), 2)
+    }
+
+    /// On these `log.dirs`, with so many shards.
+    pub fn start_with(log_dirs: &str, cores: usize) -> Self {
         let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_coreline"));
         for setting in [
             format!("listeners=PLAINTEXT://{address}"),
-            format!("log.dirs={}", folder.display()),
-            "coreline.cores=2".to_owned(),
+            format!("log.dirs={log_dirs}"),
+            format!("coreline.cores={cores}"),
             "coreline.memory=268435456".to_owned(),
             "coreline.admin.listener=".to_owned(),
         ] {

@@ -74,8 +74,8 @@ def refusal_cells(report, broker):
         words(free, other, "num.partitoins=3"), "did you mean num.partitions"))
     report.cell("life a value out of range", lambda: refusal(
         words(free, other, "num.partitions=0"), "must be at least 1"))
-    report.cell("life several data folders", lambda: refusal(
-        words(free, f"{other},{other}2"), "several data folders"))
+    report.cell("life a data folder twice", lambda: refusal(
+        words(free, f"{other},{other}/"), "names the folder .* twice"))
     report.cell("life io_uring forbidden", lambda: refusal(
         words(free, other), "io_uring", preexec_fn=forbid_io_uring))
     with Connection(broker.bootstrap) as connection:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real clients against the broker: `tests/clients/run.py [PART...]`, all parts without one.
 
-Parts: life, input, observe, dashboards, configs, admin, tools, roundtrip, dump, dissect, kill.
+Parts: life, input, observe, dashboards, configs, admin, directories, tools, roundtrip, dump, dissect, kill.
 `--broker kafka` runs them against Apache Kafka, which proves the tests themselves. Needs the clients that scripts/test
 installs.
 """
@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from brokers import BROKERS, discard  # noqa: E402
 from report import Report  # noqa: E402
 
-PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "tools", "roundtrip", "dump",
-         "dissect", "kill"]
+PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "directories", "tools",
+         "roundtrip", "dump", "dissect", "kill"]
 
 
 def main():

@@ -115,6 +115,7 @@ async fn start(world: &Rc<World>, shard_count: u16) -> Result<bool, String> {
             journal_bytes: report.journal_bytes_per_shard,
             cache_bytes: world.plan.cache_bytes,
             random_seed: world.next_u64(),
+            metrics: Default::default(),
         };
         match ShardLogs::open(options).await {
             Ok(opened) => world.shards.borrow_mut().push(opened),

@@ -158,7 +158,7 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
     (
         STARTS,
         "data_is_where_the_settings_say",
-        &["log.dir", "log.dirs"],
+        &["log.dir", "log.dirs", "metadata.log.dir"],
     ),
     (
         STARTS,

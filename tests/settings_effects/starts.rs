@@ -383,6 +383,17 @@ fn data_is_where_the_settings_say() {
     let process = Process::start(&[&format!("log.dirs={}", within.display())]);
     let has = |folder: &Path| folder.join("meta.properties").exists();
     assert!(has(&within) && !has(&process.folder.path().join("data")));
+    drop(process);
+    let [first, second] = ["first", "second"].map(|name| other.path().join(name));
+    let process = Process::start(&[
+        &format!("log.dirs={},{}", first.display(), second.display()),
+        &format!("metadata.log.dir={}", second.display()),
+    ]);
+    let mut client = process.connect();
+    create(&mut client, "t", 2, 1);
+    assert!(first.join("t-0").is_dir() && second.join("t-1").is_dir());
+    let metadata = |folder: &Path| folder.join("__cluster_metadata-0").is_dir();
+    assert!(metadata(&second) && !metadata(&first), "metadata.log.dir");
 }
 
 #[test]

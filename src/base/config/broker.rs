@@ -1,7 +1,7 @@
 //! The broker's typed settings (`KafkaConfig`). Times are milliseconds, sizes bytes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::admin::AdminAddress;
@@ -25,8 +25,10 @@ pub struct BrokerConfig {
     pub node_id: BrokerId,
     /// `broker.rack`
     pub rack: Option<String>,
-    /// `log.dirs` or `log.dir`: the data folder.
-    pub log_dir: PathBuf,
+    /// `log.dirs` or `log.dir`: the data folders, in the order in which they are given.
+    pub log_dirs: Vec<PathBuf>,
+    /// `metadata.log.dir`, where it is set: see [`Self::metadata_log_dir`].
+    pub metadata_log_dir: Option<PathBuf>,
     /// `listeners` and what belongs to them.
     pub listeners: Listeners,
     /// `num.partitions`
@@ -122,6 +124,14 @@ impl BrokerConfig {
         limits.copied().unwrap_or_default()
     }
 
+    /// Where the metadata log is: the first data folder unless another is named.
+    #[must_use]
+    pub fn metadata_log_dir(&self) -> &Path {
+        let first = self.log_dirs.first().map(PathBuf::as_path);
+        let named = self.metadata_log_dir.as_deref();
+        named.or(first).unwrap_or(Path::new("."))
+    }
+
     /// The same broker with other texts of what may change while it runs.
     pub(super) fn with_texts(&self, texts: BrokerTexts) -> Self {
         let changed = Self::from_texts(texts);
@@ -140,7 +150,7 @@ impl BrokerConfig {
     /// The values of checked texts. Listeners stay empty: [`super::read`] fills them.
     pub(super) fn from_texts(texts: BrokerTexts) -> Self {
         let values = Values(&texts);
-        let folder = values
+        let folders = values
             .given("log.dirs")
             .unwrap_or_else(|| values.text("log.dir"));
         let node_id = match values.given("node.id") {
@@ -153,7 +163,8 @@ impl BrokerConfig {
         Self {
             node_id: BrokerId(node_id),
             rack: values.given("broker.rack"),
-            log_dir: PathBuf::from(folder),
+            log_dirs: list(&folders).map(PathBuf::from).collect(),
+            metadata_log_dir: values.given("metadata.log.dir").map(PathBuf::from),
             listeners: Listeners::default(),
             num_partitions: values.long("num.partitions") as i32,
             default_replication_factor: values.long("default.replication.factor") as i16,

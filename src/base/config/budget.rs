@@ -8,7 +8,7 @@ use crate::base::limits::MIB;
 pub struct Machine {
     /// Bytes of memory that the machine or the cgroup allows.
     pub memory_bytes: u64,
-    /// Size of the disk under the data folder.
+    /// Size of the largest disk under the data folders.
     pub disk_bytes: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Budgets {
     pub requests_bytes: u64,
     /// Connections, with what each holds while nothing is asked, and fetch sessions.
     pub connections_bytes: u64,
-    /// Live journal bytes.
+    /// Live journal bytes of each log directory.
     pub journal_bytes: u64,
     /// Disk space that appends leave free.
     pub disk_reserve_bytes: u64,
@@ -32,14 +32,16 @@ pub struct Budgets {
 /// Why a cap cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "coreline.memory={given} is too little for {shards} shards: set at least {least}, or fewer \
-     coreline.cores"
+    "coreline.memory={given} is too little for {shards} shards with {directories} log \
+     directories: set at least {least}, or fewer coreline.cores"
 )]
 pub struct TooLittleMemory {
     /// What was set.
     pub given: u64,
     /// How many shards share it.
     pub shards: usize,
+    /// How many directories each of them has a journal and a tail cache for.
+    pub directories: usize,
     /// The least that works.
     pub least: u64,
 }
@@ -55,8 +57,9 @@ const MEMORY_BYTES_MIN: u64 = 64 * MIB as u64;
 const PROCESS_BYTES: u64 = 20 * MIB as u64;
 /// What each shard takes whatever it does: stack, rings, histograms.
 const SHARD_BYTES: u64 = 4 * MIB as u64;
-/// Least that a shard can work with.
-const SHARD_BYTES_MIN: u64 = 16 * MIB as u64;
+/// Least beside that with which a shard can work on one log directory: its journal and its tail
+/// cache are its own, so that one that waits for its disk takes nothing from the others.
+const DIRECTORY_BYTES_MIN: u64 = 12 * MIB as u64;
 /// The part of what is left that no budget gets: what the allocator cannot use.
 const SLACK_DIVISOR: u64 = 8;
 
@@ -67,10 +70,10 @@ impl Budgets {
         PROCESS_BYTES + SHARD_BYTES * shards as u64
     }
 
-    /// The least `coreline.memory` for `shards` shards.
+    /// The least `coreline.memory` for `shards` shards with so many log directories.
     #[must_use]
-    pub fn memory_bytes_min(shards: usize) -> u64 {
-        Self::fixed_bytes(shards) + (SHARD_BYTES_MIN - SHARD_BYTES) * shards as u64
+    pub fn memory_bytes_min(shards: usize, directories: usize) -> u64 {
+        Self::fixed_bytes(shards) + DIRECTORY_BYTES_MIN * (shards * directories.max(1)) as u64
     }
 
     /// The settings, and for what is not set a share of what `shards` shards leave of the cap. All
@@ -83,13 +86,15 @@ impl Budgets {
         machine: Machine,
         shards: usize,
     ) -> Result<Self, TooLittleMemory> {
-        let least = Self::memory_bytes_min(shards);
+        let directories = config.log_dirs.len();
+        let least = Self::memory_bytes_min(shards, directories);
         let chosen = (machine.memory_bytes / 2).max(MEMORY_BYTES_MIN).max(least);
         let memory_bytes = config.memory_bytes.unwrap_or(chosen);
         if memory_bytes < least {
             return Err(TooLittleMemory {
                 given: memory_bytes,
                 shards,
+                directories,
                 least,
             });
         }
@@ -126,9 +131,18 @@ mod tests {
     const GIB: u64 = 1 << 30;
     const MIB: u64 = super::MIB as u64;
 
-    fn divide(memory_bytes: u64, shards: usize) -> Result<Budgets, TooLittleMemory> {
+    fn folders(count: usize) -> Vec<std::path::PathBuf> {
+        (0..count).map(|number| number.to_string().into()).collect()
+    }
+
+    fn divide(
+        memory_bytes: u64,
+        shards: usize,
+        directories: usize,
+    ) -> Result<Budgets, TooLittleMemory> {
         let config = BrokerConfig {
             memory_bytes: Some(memory_bytes),
+            log_dirs: folders(directories),
             ..BrokerConfig::default()
         };
         let machine = Machine {
@@ -162,26 +176,28 @@ mod tests {
 
     #[test]
     fn the_parts_and_what_is_fixed_never_exceed_the_cap() -> Result<(), TooLittleMemory> {
-        for shards in [1, 2, 4, 16, 64] {
+        for (shards, directories) in [(1, 1), (2, 1), (4, 1), (16, 1), (64, 1), (1, 3), (4, 8)] {
             for memory in [64 * MIB, 96 * MIB, 256 * MIB, GIB, 64 * GIB] {
                 for (cache, requests) in [(None, None), (Some(GIB), Some(1)), (None, Some(GIB))] {
                     let config = BrokerConfig {
                         memory_bytes: Some(memory),
                         cache_bytes: cache,
                         requests_bytes: requests,
+                        log_dirs: folders(directories),
                         ..BrokerConfig::default()
                     };
                     let machine = Machine {
                         memory_bytes: GIB,
                         disk_bytes: GIB,
                     };
-                    if memory < Budgets::memory_bytes_min(shards) {
+                    if memory < Budgets::memory_bytes_min(shards, directories) {
                         assert!(Budgets::divide(&config, machine, shards).is_err());
                         continue;
                     }
                     let budgets = Budgets::divide(&config, machine, shards)?;
-                    let per_shard = usize::try_from(budgets.cache_bytes).unwrap_or(0) / shards;
-                    let writes = (shards * write_buffer_bytes(per_shard)) as u64;
+                    let caches = shards * directories;
+                    let cache = usize::try_from(budgets.cache_bytes).unwrap_or(0) / caches;
+                    let writes = (caches * write_buffer_bytes(cache)) as u64;
                     let parts = budgets.cache_bytes
                         + writes
                         + budgets.requests_bytes
@@ -197,12 +213,12 @@ mod tests {
 
     #[test]
     fn the_least_memory_is_enough_and_a_byte_less_is_refused() {
-        for shards in [1, 2, 8] {
-            let least = Budgets::memory_bytes_min(shards);
-            assert!(divide(least, shards).is_ok());
-            let refused = divide(least - 1, shards);
+        for (shards, directories) in [(1, 1), (2, 1), (8, 1), (1, 2), (2, 3)] {
+            let least = Budgets::memory_bytes_min(shards, directories);
+            assert!(divide(least, shards, directories).is_ok());
+            let refused = divide(least - 1, shards, directories);
             assert_eq!(refused.map_err(|refused| refused.least), Err(least));
         }
-        assert!(Budgets::memory_bytes_min(2) <= 64 * MIB);
+        assert!(Budgets::memory_bytes_min(2, 1) <= 64 * MIB);
     }
 }

@@ -1,7 +1,7 @@
 //! From texts to a checked [`BrokerConfig`]: every fault is reported at once, each with where it
 //! stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::broker::BrokerConfig;
@@ -273,12 +273,14 @@ impl Reading {
             };
             match list(text).count() {
                 0 => self.value_fault(name, "Names no folder"),
-                1 => {}
-                _ => {
-                    let name = name.to_owned();
-                    let origin = self.origin(&name);
-                    let advice = "several data folders are not served yet; name one".to_owned();
-                    self.fault(origin, FaultKind::NotServed { name, advice });
+                count => {
+                    let different: BTreeSet<&str> = list(text).collect();
+                    let (twice, empty) = (different.len() < count, different.contains(""));
+                    if twice {
+                        self.value_fault(name, "Names a folder twice");
+                    } else if empty {
+                        self.value_fault(name, "Names a folder without a name");
+                    }
                 }
             }
         }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::base::ids::BrokerId;
@@ -26,7 +27,7 @@ fn kafkas_sample_file_is_accepted() {
     let text = include_str!("../../../tests/data/server.properties");
     let (config, notices) = read_file(text).expect("Kafka's own sample");
     assert_eq!(config.node_id, BrokerId(1));
-    assert_eq!(config.log_dir.to_str(), Some("/tmp/kraft-combined-logs"));
+    assert_eq!(config.log_dirs, [Path::new("/tmp/kraft-combined-logs")]);
     let [client] = config.listeners.clients.as_slice() else {
         panic!("one listener for clients: {:?}", config.listeners);
     };
@@ -48,7 +49,8 @@ fn kafkas_sample_file_is_accepted() {
 fn without_a_file_only_this_machine_is_served() {
     let (config, notices) = read(Sources::default()).expect("the defaults");
     assert_eq!(config.listeners.clients[0].host, "127.0.0.1");
-    assert_eq!(config.log_dir.to_str(), Some("./data"));
+    assert_eq!(config.log_dirs, [Path::new("./data")]);
+    assert_eq!(config.metadata_log_dir(), Path::new("./data"));
     assert!(notices.is_empty());
     let (config, _) = read_file("node.id=1").expect("a minimal file");
     assert_eq!(config.listeners.clients[0].host, "");
@@ -72,16 +74,43 @@ fn overrides_win_and_are_checked() {
 
 #[test]
 fn every_fault_is_reported_with_its_line() {
-    let text = "node.id=1\nnum.partitoins=3\n\nlog.segment.bytes=12\nlog.dirs=/a,/b\n";
+    let text = "node.id=1\nnum.partitoins=3\n\nlog.segment.bytes=12\nlog.dirs=/a,/b,/a\n";
     assert_eq!(
         faults(text),
         [
             "line 2: Unknown setting num.partitoins",
             "line 4: Invalid value 12 for configuration log.segment.bytes: \
              Value must be at least 1048576",
-            "line 5: log.dirs is not served: several data folders are not served yet; name one",
+            "line 5: Invalid value /a,/b,/a for configuration log.dirs: Names a folder twice",
         ]
     );
+}
+
+#[test]
+fn folders_are_those_of_log_dirs_else_of_log_dir() {
+    let of = |text: &str| {
+        let sources = Sources {
+            file: Some(text),
+            overrides: &[],
+        };
+        let config = read(sources).expect("valid").0;
+        (
+            config.log_dirs.clone(),
+            config.metadata_log_dir().to_owned(),
+        )
+    };
+    let folders = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    assert_eq!(
+        of("log.dir=/c,/d\nlog.dirs=/b, /a\n"),
+        (folders(&["/b", "/a"]), "/b".into())
+    );
+    assert_eq!(of("log.dir=/c,/d\n").0, folders(&["/c", "/d"]));
+    assert_eq!(
+        of("log.dirs=/a,/b\nmetadata.log.dir=/b\n").1,
+        Path::new("/b")
+    );
+    assert_eq!(faults("log.dirs=/a,,/b").len(), 1);
+    assert_eq!(faults("log.dirs=").len(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::ProducerId;
+use crate::base::ids::{ProducerId, Uuid};
 use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
 use crate::cluster::metadata_log::MetadataLogError;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
@@ -86,6 +86,10 @@ pub(super) enum ControlRequest {
     },
     NextProducerId {
         reply: ReplySender<Answer<ProducerId>>,
+    },
+    DirectoryFailed {
+        directory: Uuid,
+        reply: ReplySender<Answer<()>>,
     },
     Stop {
         reply: ReplySender<()>,
@@ -173,6 +177,14 @@ impl ControlHandle {
     pub async fn next_producer_id(&self) -> Answer<ProducerId> {
         let (reply, answer) = reply_slot();
         let request = ControlRequest::NextProducerId { reply };
+        self.ask(request, answer).await?
+    }
+
+    /// Tells that a log directory has failed. Answered when no shard takes requests for its
+    /// partitions any more.
+    pub async fn directory_failed(&self, directory: Uuid) -> Answer<()> {
+        let (reply, answer) = reply_slot();
+        let request = ControlRequest::DirectoryFailed { directory, reply };
         self.ask(request, answer).await?
     }
 

@@ -1,10 +1,12 @@
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::*;
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{BrokerId, LeaderEpoch, PartitionIndex, TopicId};
+use crate::base::ids::{BrokerId, LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
+use crate::base::random::Random;
+use crate::cluster::identity::load_or_create;
 use crate::io::sim::{Fault, FaultEffect, OperationKind, SimDisk, SimDiskOptions, SimRuntime};
 use crate::io::{TaskClass, directory, spawn};
 use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
@@ -13,7 +15,7 @@ use crate::wire::messages::delete_topics::DeleteTopicsRequest;
 fn config() -> Arc<BrokerConfig> {
     Arc::new(BrokerConfig {
         node_id: BrokerId(1),
-        log_dir: PathBuf::from("/data"),
+        log_dirs: vec![PathBuf::from("/data")],
         num_partitions: 2,
         ..BrokerConfig::default()
     })
@@ -34,18 +36,38 @@ fn live<T: 'static>(
     seed: u64,
     client: impl AsyncFnOnce(ControlHandle, Seen) -> T,
 ) -> T {
-    live_after(disk, seed, LastStop::Other, client)
+    live_after(disk, seed, false, client)
 }
 
 fn live_after<T: 'static>(
     disk: &SimDisk,
     seed: u64,
-    last_stop: LastStop,
+    is_closed: bool,
     client: impl AsyncFnOnce(ControlHandle, Seen) -> T,
 ) -> T {
     let life = async {
-        let opened = Controller::open(config(), seed, last_stop, TimestampMs(1)).await;
-        let controller = opened.unwrap_or_else(|fault| panic!("{fault}"));
+        let mut random = Random::new(seed);
+        let loaded = load_or_create(&config().log_dirs, BrokerId(1), &mut random).await;
+        let identity = loaded.unwrap_or_else(|fault| panic!("{fault}"));
+        let opened = Controller::open(config(), &identity, seed, TimestampMs(1)).await;
+        let mut controller = opened.unwrap_or_else(|fault| panic!("{fault}"));
+        let id = identity.directory_ids[Path::new("/data")];
+        let image = controller.image();
+        let partitions = image.topics().iter().flat_map(|topic| {
+            let of = |partition: &PartitionIndex| TopicPartition {
+                topic_id: topic.id,
+                partition: *partition,
+            };
+            topic.partitions.keys().map(of).collect::<Vec<_>>()
+        });
+        let local = LocalDirectories {
+            online: vec![id],
+            are_all_online: true,
+            found: partitions.map(|partition| (partition, id)).collect(),
+            closed: is_closed.then_some(id).into_iter().collect(),
+        };
+        let begun = controller.begin(&local, TimestampMs(1)).await;
+        begun.unwrap_or_else(|fault| panic!("{fault}"));
         let seen: Seen = Rc::new(RefCell::new(vec![controller.image()]));
         let log = Rc::clone(&seen);
         let publish: Publish = Box::new(move |image| {
@@ -135,17 +157,17 @@ fn after_an_orderly_stop_leaders_keep_their_epochs_and_the_log_grows_by_no_parti
         let contents = segments.map(|(name, _)| disk.contents(&format!("{folder}/{name}")));
         contents.map(|bytes| bytes.unwrap().len()).sum::<usize>()
     };
-    let epochs = |seed, last_stop| {
+    let epochs = |seed, is_closed| {
         let before = bytes();
-        let epochs = live_after(&disk, seed, last_stop, async |_, seen| {
+        let epochs = live_after(&disk, seed, is_closed, async |_, seen| {
             let topic = seen.borrow()[0].topics().by_name("a").unwrap().clone();
             let epochs = topic.partitions.values().map(|one| one.leader_epoch.0);
             (epochs.clone().min().unwrap(), epochs.max().unwrap())
         });
         (epochs, bytes() - before)
     };
-    let (kept, few) = epochs(2, LastStop::Orderly);
-    let (raised, many) = epochs(3, LastStop::Other);
+    let (kept, few) = epochs(2, true);
+    let (raised, many) = epochs(3, false);
     assert_eq!((kept, raised), ((0, 0), (1, 1)));
     assert!(few < 1_000 && many > 10_000, "{few} {many}");
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::decide::{
-    self, CreateTopicsContext, Decision, LastStop, METADATA_VERSIONS, NodeRegistration,
-    ProducerIdBlock, RECORDS_PER_OPERATION_MAX, alter_configs,
+    self, CreateTopicsContext, Decision, LocalDirectories, METADATA_VERSION_DIRECTORIES,
+    METADATA_VERSIONS, NodeRegistration, ProducerIdBlock, RECORDS_PER_OPERATION_MAX, alter_configs,
 };
-use super::identity::{self, IdentityError};
+use super::identity::NodeIdentity;
 use super::image::{Image, METADATA_VERSION};
 use super::metadata_log::{
     ControllerEndpoint, MetadataLog, MetadataLogError, MetadataLogOptions, Opened,
@@ -43,12 +43,23 @@ pub const CONTROL_INBOX_LEN_MAX: usize = 1_024;
 /// Brings every shard to an image; done when owners have opened or dropped their logs.
 pub type Publish = Box<dyn Fn(Arc<Image>) -> Pin<Box<dyn Future<Output = ()>>>>;
 
+/// Hears once that the metadata log takes nothing any more, and why.
+pub type OnLogFailure = Box<dyn Fn(String)>;
+
 /// Why the controller does not start.
 #[derive(Debug, Error)]
 pub enum ControllerError {
-    /// The data folder belongs to somebody else, or does not say to whom.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
+    /// The metadata log's level knows of no log directories, and there are several.
+    #[error(
+        "metadata.version {level} of the metadata log has no place for several log directories: \
+         name one in log.dirs, or raise the level to {least} first, with Kafka 3.7 or later"
+    )]
+    OneDirectory {
+        /// The level.
+        level: i16,
+        /// The first that has.
+        least: i16,
+    },
     /// The metadata log cannot be carried on.
     #[error(transparent)]
     Log(#[from] MetadataLogError),
@@ -60,7 +71,9 @@ pub struct Controller {
     image: Arc<Image>,
     config: Arc<BrokerConfig>,
     random: Random,
-    directory_id: Uuid,
+    /// What the log began with and was left with, until [`Self::begin`].
+    found: Option<(Vec<MetadataRecord>, bool)>,
+    on_log_failure: Option<OnLogFailure>,
     /// What is left of the block of producer ids at hand.
     producer_ids: ProducerIdBlock,
     handle: ControlHandle,
@@ -68,23 +81,21 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Reads who this node is and what the cluster is, begins a new epoch, registers the broker
-    /// and elects it anew in its partitions, all durably. `random_seed` comes from the system's
-    /// entropy: ids are drawn from it.
+    /// Reads what the cluster is and begins a new epoch, durably. `random_seed` comes from the
+    /// system's entropy: ids are drawn from it.
     pub async fn open(
         config: Arc<BrokerConfig>,
+        identity: &NodeIdentity,
         random_seed: u64,
-        last_stop: LastStop,
         now: TimestampMs,
     ) -> Result<Self, ControllerError> {
-        let mut random = Random::new(random_seed);
-        let identity =
-            identity::load_or_create(&config.log_dir, config.node_id, &mut random).await?;
+        let log_dir = config.metadata_log_dir().to_owned();
+        let directory_id = identity.directory_ids.get(&log_dir);
         let options = MetadataLogOptions {
-            log_dir: config.log_dir.clone(),
-            cluster_id: identity.cluster_id,
+            directory_id: directory_id.copied().unwrap_or_default(),
+            log_dir,
+            cluster_id: identity.cluster_id.clone(),
             node_id: identity.node_id,
-            directory_id: identity.directory_id,
             controller: controller_endpoint(&config),
             settings: config.metadata_log,
         };
@@ -103,30 +114,30 @@ impl Controller {
             ..
         } = opened;
         let (handle, requests) = inbox(CONTROL_INBOX_LEN_MAX);
-        let mut controller = Self {
+        Ok(Self {
             log,
             image: Arc::new(image),
-            random,
-            directory_id: identity.directory_id,
+            random: Random::new(random_seed),
+            found: Some((bootstrap, abort_transaction)),
             producer_ids: ProducerIdBlock {
                 first: ProducerId(0),
                 len: 0,
             },
+            on_log_failure: None,
             handle: ControlHandle::new(handle),
             requests,
             config,
-        };
-        let before = (bootstrap, abort_transaction, last_stop);
-        controller.begin(before, now).await?;
-        Ok(controller)
+        })
     }
 
-    /// The records of a start.
-    async fn begin(
+    /// Registers the broker with the log directories `local` and elects it anew in its partitions,
+    /// all durably. Once, before anything is served.
+    pub async fn begin(
         &mut self,
-        (bootstrap, abort_transaction, last_stop): (Vec<MetadataRecord>, bool, LastStop),
+        local: &LocalDirectories,
         now: TimestampMs,
-    ) -> Result<(), MetadataLogError> {
+    ) -> Result<(), ControllerError> {
+        let (bootstrap, abort_transaction) = self.found.take().unwrap_or_default();
         if abort_transaction {
             let reason = Some("Aborting the metadata transaction that was left open".to_owned());
             let abort = MetadataRecord::AbortTransaction(AbortTransactionRecord { reason });
@@ -140,16 +151,15 @@ impl Controller {
             };
             self.commit(&bootstrap, now).await?;
         }
-        check_level(&self.image)?;
+        check_level(&self.image, self.config.log_dirs.len())?;
         let node = NodeRegistration {
             node_id: self.config.node_id,
             incarnation_id: self.random.next_uuid(),
-            directory_id: self.directory_id,
             end_points: end_points(&self.config),
             rack: self.config.rack.clone(),
         };
         let next_offset = self.log.next_offset();
-        let records = decide::startup_records(&self.image, &node, next_offset, last_stop);
+        let records = decide::startup_records(&self.image, &node, local, next_offset);
         for records in records.chunks(RECORDS_PER_OPERATION_MAX) {
             self.commit(records, now).await?;
         }
@@ -168,10 +178,9 @@ impl Controller {
         self.handle.clone()
     }
 
-    /// `directory.id` of the log directory.
-    #[must_use]
-    pub fn directory_id(&self) -> Uuid {
-        self.directory_id
+    /// Sets who hears when the metadata log fails.
+    pub fn on_log_failure(&mut self, told: OnLogFailure) {
+        self.on_log_failure = Some(told);
     }
 
     /// Epoch of this start's registration.
@@ -244,6 +253,9 @@ impl Controller {
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::NextProducerId { reply } => reply.send(self.next_producer_id().await),
+            ControlRequest::DirectoryFailed { directory, reply } => {
+                reply.send(self.directory_failed(directory, publish).await);
+            }
             ControlRequest::Stop { reply } => return Some(reply),
         }
         None
@@ -265,6 +277,22 @@ impl Controller {
         block.first = ProducerId(next.0 + 1);
         block.len -= 1;
         Ok(next)
+    }
+
+    /// Goes on without a log directory. Partial success is none to take back: what is told of it
+    /// holds for each partition by itself.
+    async fn directory_failed(
+        &mut self,
+        directory: Uuid,
+        publish: &Publish,
+    ) -> Result<(), ControlError> {
+        let records = decide::directory_failed(&self.image, directory);
+        for records in records.chunks(RECORDS_PER_OPERATION_MAX) {
+            let committed = self.commit(records, io::wall_clock()).await;
+            committed.map_err(|fault| ControlError::from(&fault))?;
+        }
+        publish(self.image()).await;
+        Ok(())
     }
 
     /// Makes a decision so: durably, then on every shard.
@@ -302,7 +330,14 @@ impl Controller {
                 .apply(record)
                 .map_err(|source| MetadataLogError::Image { offset, source })?;
         }
-        self.log.append(records, now).await?;
+        if let Err(fault) = self.log.append(records, now).await {
+            if self.log.has_failed()
+                && let Some(told) = self.on_log_failure.take()
+            {
+                told(fault.to_string());
+            }
+            return Err(fault);
+        }
         image.advance_to(self.log.next_offset(), self.log.epoch());
         self.image = Arc::new(image);
         Ok(())
@@ -347,17 +382,23 @@ fn controller_endpoint(config: &BrokerConfig) -> ControllerEndpoint {
     }
 }
 
-/// Whether the log's records are all of kinds and versions that are known here.
-fn check_level(image: &Image) -> Result<(), MetadataLogError> {
+/// Whether the log's records are all of kinds and versions that are known here, and can tell of so
+/// many log directories.
+fn check_level(image: &Image, directories: usize) -> Result<(), ControllerError> {
     let (min, max) = METADATA_VERSIONS;
+    let least = METADATA_VERSION_DIRECTORIES;
     match image.features().get(METADATA_VERSION) {
+        Some(level) if *level < least && directories > 1 => Err(ControllerError::OneDirectory {
+            level: *level,
+            least,
+        }),
         Some(level) if (min..=max).contains(level) => Ok(()),
-        level => Err(MetadataLogError::Feature {
+        level => Err(ControllerError::Log(MetadataLogError::Feature {
             name: METADATA_VERSION.to_owned(),
             level: level.copied().unwrap_or_default(),
             min,
             max,
-        }),
+        })),
     }
 }
 

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::create_topics::{Replicas, new_partition};
+use super::directories::DirectoryChoice;
 use super::placement::{check_assignment, check_live, dealt_out};
 use super::{Decision, RECORDS_PER_OPERATION_MAX, Refusal};
 use crate::base::error_code::ErrorCode;
@@ -31,8 +32,9 @@ pub fn create_partitions(
     let mut records = Vec::new();
     match check_size(image, &topics) {
         Ok(()) => {
+            let mut directories = DirectoryChoice::default();
             for topic in topics {
-                let outcome = grow(image, topic, random);
+                let outcome = grow(image, topic, (&mut directories, random));
                 results.push(result(&topic.name, outcome.as_ref().err()));
                 records.extend(outcome.unwrap_or_default());
             }
@@ -114,7 +116,7 @@ fn additional(topic: &TopicImage, count: i32) -> usize {
 fn grow(
     image: &Image,
     asked: &CreatePartitionsTopic,
-    random: &mut Random,
+    (directories, random): (&mut DirectoryChoice, &mut Random),
 ) -> Result<Vec<MetadataRecord>, Refusal> {
     let Some(topic) = image.topics().by_name(&asked.name) else {
         return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
@@ -155,7 +157,7 @@ fn grow(
     };
     let records = replicas
         .into_iter()
-        .map(|(index, replicas)| new_partition(image, topic.id, index, replicas));
+        .map(|partition| new_partition(image, topic.id, partition, directories));
     Ok(records.collect())
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::directories::DirectoryChoice;
 use super::placement::{assigned_replicas, placed_replicas};
 use super::topic_names::{self, CLUSTER_METADATA_TOPIC};
 use super::{Decision, RECORDS_PER_OPERATION_MAX, Refusal};
@@ -130,10 +131,11 @@ fn decide_all(
     }
     let collisions = collision_names(image);
     let mut record_count = 0;
+    let mut directories = DirectoryChoice::default();
     let mut outcomes = Vec::with_capacity(topics.len());
     for topic in topics {
         let outcome = check_name(image, &collisions, &topic.name)
-            .and_then(|()| decide_one(image, topic, context, random));
+            .and_then(|()| decide_one(image, topic, context, (&mut directories, random)));
         record_count += outcome.as_ref().map_or(0, |created| created.records.len());
         outcomes.push(outcome);
     }
@@ -191,7 +193,7 @@ fn decide_one(
     image: &Image,
     topic: &CreatableTopic,
     context: CreateTopicsContext<'_>,
-    random: &mut Random,
+    (directories, random): (&mut DirectoryChoice, &mut Random),
 ) -> Result<CreatedTopic, Refusal> {
     let dynamic = DynamicConfigs::of(image);
     let layers = dynamic.over(context.broker_texts);
@@ -217,7 +219,8 @@ fn decide_one(
     let replication_factor = replicas.values().next().map_or(0, Vec::len);
     let num_partitions = replicas.len();
     for (partition_id, replicas) in replicas {
-        records.push(new_partition(image, topic_id, partition_id, replicas));
+        let partition = (partition_id, replicas);
+        records.push(new_partition(image, topic_id, partition, directories));
     }
     let result = CreatableTopicResult {
         name: topic.name.clone(),
@@ -235,15 +238,12 @@ fn decide_one(
 pub(super) fn new_partition(
     image: &Image,
     topic_id: Uuid,
-    partition_id: PartitionIndex,
-    replicas: Vec<BrokerId>,
+    (partition_id, replicas): (PartitionIndex, Vec<BrokerId>),
+    directories: &mut DirectoryChoice,
 ) -> MetadataRecord {
     let is_live = |id: &BrokerId| image.broker(*id).is_some_and(|broker| !broker.fenced);
-    let directory = |id: &BrokerId| {
-        let broker = image.broker(*id);
-        broker.and_then(|broker| broker.directories.first().copied())
-    };
-    let directories: Option<Vec<Uuid>> = replicas.iter().map(directory).collect();
+    let chosen = replicas.iter().map(|id| directories.choose(image, *id));
+    let chosen: Option<Vec<Uuid>> = chosen.collect();
     let isr: Vec<BrokerId> = replicas.iter().copied().filter(is_live).collect();
     MetadataRecord::Partition(PartitionRecord {
         partition_id,
@@ -253,7 +253,7 @@ pub(super) fn new_partition(
         replicas,
         leader_epoch: LeaderEpoch(0),
         partition_epoch: 0,
-        directories: directories.unwrap_or_default(),
+        directories: chosen.unwrap_or_default(),
         ..PartitionRecord::default()
     })
 }

@@ -7,6 +7,7 @@ pub mod client_metrics;
 mod create_partitions;
 mod create_topics;
 mod delete_topics;
+mod directories;
 mod placement;
 mod producer_ids;
 mod startup;
@@ -20,10 +21,11 @@ use crate::wire::primitives::STRING_BYTES_MAX;
 pub use create_partitions::create_partitions;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
+pub use directories::{LocalDirectories, directory_failed};
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};
 pub use startup::{
-    LastStop, METADATA_VERSIONS, NodeRegistration, bootstrap_records, shutdown_records,
-    startup_records,
+    METADATA_VERSION_DIRECTORIES, METADATA_VERSIONS, NodeRegistration, bootstrap_records,
+    shutdown_records, startup_records,
 };
 
 /// Most records of one operation, which stand in one batch and so count all or not at all

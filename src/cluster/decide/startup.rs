@@ -4,7 +4,10 @@
 //! is as it was left, to the last record: nothing is written for it. (Apache Kafka, which gives
 //! leadership up when it stops, elects in every partition then too.)
 
-use crate::base::ids::{BrokerEpoch, BrokerId, Offset, Uuid};
+use std::collections::BTreeMap;
+
+use super::directories::{LocalDirectories, homes, without_leader};
+use crate::base::ids::{BrokerEpoch, BrokerId, Offset, PartitionIndex, TopicPartition, Uuid};
 use crate::cluster::image::{Image, METADATA_VERSION, PartitionImage, TopicImage};
 use crate::cluster::records::{
     BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord, FeatureLevelRecord,
@@ -20,7 +23,7 @@ pub const METADATA_VERSIONS: (i16, i16) = (7, 33);
 pub const METADATA_VERSION_NEW: i16 = 25;
 
 /// The first metadata version in which registrations name log directories (Kafka 3.7).
-const METADATA_VERSION_DIRECTORIES: i16 = 17;
+pub const METADATA_VERSION_DIRECTORIES: i16 = 17;
 
 /// How this node registers.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,21 +32,10 @@ pub struct NodeRegistration {
     pub node_id: BrokerId,
     /// Drawn at this start.
     pub incarnation_id: Uuid,
-    /// `directory.id` of its log directory.
-    pub directory_id: Uuid,
     /// The endpoints of its advertised listeners.
     pub end_points: Vec<BrokerEndpoint>,
     /// `broker.rack`.
     pub rack: Option<String>,
-}
-
-/// How the last life of this node ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastStop {
-    /// In order, all of its logs closed.
-    Orderly,
-    /// In another way, or that is not known.
-    Other,
 }
 
 /// The first records of a new cluster: its feature levels. Only what is served has a level.
@@ -55,15 +47,14 @@ pub fn bootstrap_records() -> Vec<MetadataRecord> {
     })]
 }
 
-/// The records of a start after such a stop. `next_offset` is the one that the first of them will
-/// get: the epoch of a
-/// registration is its record's offset.
+/// The records of a start on the log directories `local`. `next_offset` is the one that the first
+/// of them will get: the epoch of a registration is its record's offset.
 #[must_use]
 pub fn startup_records(
     image: &Image,
     node: &NodeRegistration,
+    local: &LocalDirectories,
     next_offset: Offset,
-    last_stop: LastStop,
 ) -> Vec<MetadataRecord> {
     let mut records = Vec::new();
     if !image.features().contains_key(METADATA_VERSION) {
@@ -88,7 +79,7 @@ pub fn startup_records(
         ],
         rack: node.rack.clone(),
         log_dirs: if has_directories {
-            vec![node.directory_id]
+            local.online.clone()
         } else {
             Vec::new()
         },
@@ -102,13 +93,15 @@ pub fn startup_records(
             ..BrokerRegistrationChangeRecord::default()
         },
     ));
-    let directory = has_directories.then_some(node.directory_id);
-    let keeps_leaders = last_stop == LastStop::Orderly && is_fenced_in_order(image, node.node_id);
+    let homes = has_directories.then(|| homes(image, node.node_id, local));
+    let keeps_leaders = is_fenced_in_order(image, node.node_id);
     for topic in image.topics().iter() {
-        let elections = elections(topic, node.node_id, directory);
-        records.extend(elections.filter_map(|(partition, record)| {
-            let is_kept = keeps_leaders && is_settled(partition, &record);
-            (!is_kept).then_some(MetadataRecord::PartitionChange(record))
+        let told = changes(topic, node.node_id, homes.as_ref());
+        records.extend(told.filter_map(|(partition, change)| {
+            let is_kept = keeps_leaders
+                && local.is_closed((topic.id, change.partition_id))
+                && is_settled(partition, &change);
+            (!is_kept).then_some(MetadataRecord::PartitionChange(change))
         }));
     }
     records
@@ -131,32 +124,47 @@ fn is_settled(partition: &PartitionImage, election: &PartitionChangeRecord) -> b
     partition.leader == election.leader && *election == epochs_alone
 }
 
-/// An election of `node` in each partition of `topic` that it may lead.
-fn elections(
-    topic: &TopicImage,
+/// An election of `node` in each partition of `topic` that it may lead, and the end of its lead
+/// where the partition's directory does not serve. `homes` are the directories of its partitions,
+/// where the log's level knows of such.
+fn changes<'a>(
+    topic: &'a TopicImage,
     node: BrokerId,
-    directory: Option<Uuid>,
-) -> impl Iterator<Item = (&PartitionImage, PartitionChangeRecord)> {
-    topic
-        .partitions
-        .iter()
-        .filter_map(move |(index, partition)| {
-            let place = partition.replicas.iter().position(|id| *id == node)?;
-            may_lead(partition, node).then_some(())?;
-            let isr = (partition.isr != [node]).then(|| vec![node]);
-            let cleared = |list: &Vec<BrokerId>| (!list.is_empty()).then(Vec::new);
-            let election = PartitionChangeRecord {
-                partition_id: *index,
-                topic_id: topic.id,
-                leader: node,
-                isr,
-                directories: directory.and_then(|id| moved_directories(partition, place, id)),
-                eligible_leader_replicas: cleared(&partition.eligible_leader_replicas),
-                last_known_elr: cleared(&partition.last_known_elr),
-                ..PartitionChangeRecord::default()
-            };
-            Some((partition, election))
+    homes: Option<&'a BTreeMap<TopicPartition, Uuid>>,
+) -> impl Iterator<Item = (&'a PartitionImage, PartitionChangeRecord)> {
+    let told = move |(index, partition): (&PartitionIndex, &PartitionImage)| {
+        let place = partition.replicas.iter().position(|id| *id == node)?;
+        let id = TopicPartition {
+            topic_id: topic.id,
+            partition: *index,
+        };
+        let home = homes.map(|homes| homes.get(&id).copied());
+        if home == Some(None) {
+            return without_leader(id, partition, node);
+        }
+        let directories = home.flatten();
+        let directories = directories.and_then(|home| moved_directories(partition, place, home));
+        let change = PartitionChangeRecord {
+            partition_id: *index,
+            topic_id: topic.id,
+            directories,
+            ..PartitionChangeRecord::default()
+        };
+        if !may_lead(partition, node) {
+            return change.directories.is_some().then_some(change);
+        }
+        let isr = (partition.isr != [node]).then(|| vec![node]);
+        let cleared = |list: &Vec<BrokerId>| (!list.is_empty()).then(Vec::new);
+        Some(PartitionChangeRecord {
+            leader: node,
+            isr,
+            eligible_leader_replicas: cleared(&partition.eligible_leader_replicas),
+            last_known_elr: cleared(&partition.last_known_elr),
+            ..change
         })
+    };
+    let partitions = topic.partitions.iter();
+    partitions.filter_map(move |one| told(one).map(|change| (one.1, change)))
 }
 
 /// Whether every acknowledged record is known to be on `node`: it is in sync, or was eligible when

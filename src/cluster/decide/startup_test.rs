@@ -6,7 +6,6 @@ fn node(incarnation: u8) -> NodeRegistration {
     NodeRegistration {
         node_id: BrokerId(1),
         incarnation_id: Uuid([incarnation; 16]),
-        directory_id: Uuid([9; 16]),
         end_points: vec![BrokerEndpoint {
             name: "PLAINTEXT".into(),
             host: "localhost".into(),
@@ -14,6 +13,14 @@ fn node(incarnation: u8) -> NodeRegistration {
             security_protocol: 0,
         }],
         rack: None,
+    }
+}
+
+fn local() -> LocalDirectories {
+    LocalDirectories {
+        online: vec![Uuid([9; 16])],
+        are_all_online: true,
+        ..LocalDirectories::default()
     }
 }
 
@@ -42,7 +49,7 @@ fn partition(index: i32, replicas: &[i32], isr: &[i32]) -> PartitionRecord {
 #[test]
 fn the_first_start_sets_the_level_and_registers() {
     let mut image = Image::new("cluster", BrokerId(1));
-    let records = startup_records(&image, &node(1), Offset(10), LastStop::Other);
+    let records = startup_records(&image, &node(1), &local(), Offset(10));
     apply(&mut image, &records);
     assert_eq!(image.features()[METADATA_VERSION], METADATA_VERSION_NEW);
     let broker = image.broker(BrokerId(1)).unwrap();
@@ -56,7 +63,7 @@ fn the_first_start_sets_the_level_and_registers() {
 #[test]
 fn every_start_elects_this_node_anew_where_it_may_lead() {
     let mut image = Image::new("cluster", BrokerId(1));
-    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
+    let records = startup_records(&image, &node(1), &local(), Offset(0));
     apply(&mut image, &records);
     let topic = TopicRecord {
         name: "a".into(),
@@ -77,7 +84,7 @@ fn every_start_elects_this_node_anew_where_it_may_lead() {
         ],
     );
     let end = image.end_offset();
-    let records = startup_records(&image, &node(2), end, LastStop::Other);
+    let records = startup_records(&image, &node(2), &local(), end);
     apply(&mut image, &records);
     let topic = image.topics().by_name("a").unwrap().clone();
     let of = |index: i32| topic.partition(PartitionIndex(index)).unwrap();
@@ -103,7 +110,7 @@ fn every_start_elects_this_node_anew_where_it_may_lead() {
 fn an_orderly_stop_fences_the_broker() {
     let mut image = Image::new("cluster", BrokerId(1));
     assert!(shutdown_records(&image, BrokerId(1)).is_empty());
-    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
+    let records = startup_records(&image, &node(1), &local(), Offset(0));
     apply(&mut image, &records);
     let records = shutdown_records(&image, BrokerId(1));
     apply(&mut image, &records);
@@ -112,8 +119,20 @@ fn an_orderly_stop_fences_the_broker() {
 }
 
 /// What a start writes for the partitions of a topic: the numbers of those that are elected in.
-fn elected(image: &Image, last_stop: LastStop) -> Vec<i32> {
-    let records = startup_records(image, &node(2), image.end_offset(), last_stop);
+fn elected(image: &Image, closed: &[Uuid]) -> Vec<i32> {
+    let topic_id = Uuid([5; 16]);
+    let id = |partition| TopicPartition {
+        topic_id,
+        partition,
+    };
+    let found = (0..6).map(|index| (id(PartitionIndex(index)), Uuid([9; 16])));
+    let local = LocalDirectories {
+        // Of the last one the folder is gone.
+        found: found.take(5).collect(),
+        closed: closed.iter().copied().collect(),
+        ..local()
+    };
+    let records = startup_records(image, &node(2), &local, image.end_offset());
     let changes = records.iter().filter_map(|record| match record {
         MetadataRecord::PartitionChange(change) => Some(change.partition_id.0),
         _ => None,
@@ -124,7 +143,7 @@ fn elected(image: &Image, last_stop: LastStop) -> Vec<i32> {
 #[test]
 fn after_an_orderly_stop_what_this_node_leads_alone_stays_as_it_is() {
     let mut image = Image::new("cluster", BrokerId(1));
-    let records = startup_records(&image, &node(1), Offset(0), LastStop::Other);
+    let records = startup_records(&image, &node(1), &local(), Offset(0));
     apply(&mut image, &records);
     let topic = TopicRecord {
         name: "a".into(),
@@ -150,12 +169,13 @@ fn after_an_orderly_stop_what_this_node_leads_alone_stays_as_it_is() {
         of(2, |record| record.isr = Vec::new()),
         of(3, |record| record.directories = vec![Uuid([8; 16])]),
         of(4, |record| record.last_known_elr = Some(vec![BrokerId(1)])),
+        of(5, |_| ()),
     ];
     apply(&mut image, &records);
     // The log does not tell of an orderly stop.
-    assert_eq!(elected(&image, LastStop::Orderly), [0, 1, 2, 3, 4]);
+    assert_eq!(elected(&image, &[Uuid([9; 16])]), [0, 1, 2, 3, 4, 5]);
     let records = shutdown_records(&image, BrokerId(1));
     apply(&mut image, &records);
-    assert_eq!(elected(&image, LastStop::Orderly), [1, 2, 3, 4]);
-    assert_eq!(elected(&image, LastStop::Other), [0, 1, 2, 3, 4]);
+    assert_eq!(elected(&image, &[Uuid([9; 16])]), [1, 2, 3, 4, 5]);
+    assert_eq!(elected(&image, &[Uuid([8; 16])]), [0, 1, 2, 3, 4, 5]);
 }

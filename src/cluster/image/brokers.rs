@@ -7,6 +7,11 @@ use crate::cluster::records::{
     BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord,
 };
 
+/// Stands for a directory that is not chosen yet (`DirectoryId.UNASSIGNED`).
+pub const DIRECTORY_UNASSIGNED: Uuid = Uuid(1_u128.to_be_bytes());
+/// Stands for a directory that has failed, whichever it was (`DirectoryId.LOST`).
+pub const DIRECTORY_LOST: Uuid = Uuid(2_u128.to_be_bytes());
+
 /// Where a broker is reached through one listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
@@ -112,6 +117,17 @@ impl BrokerRegistration {
             in_controlled_shutdown: self.in_controlled_shutdown,
             log_dirs: self.directories.clone(),
             cordoned_log_dirs: self.cordoned_directories.clone(),
+        }
+    }
+
+    /// Whether a replica in this directory can be served (`DirectoryId.isOnline`). One of which
+    /// nothing is known is taken to be.
+    #[must_use]
+    pub fn is_online(&self, directory: Option<Uuid>) -> bool {
+        match directory {
+            None | Some(Uuid::ZERO | DIRECTORY_UNASSIGNED) => true,
+            Some(DIRECTORY_LOST) => false,
+            Some(id) => self.directories.is_empty() || self.directories.contains(&id),
         }
     }
 

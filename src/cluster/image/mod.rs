@@ -21,7 +21,9 @@ use super::records::ForeignRecord;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerId};
 
 pub use apply::ImageError;
-pub use brokers::{BrokerRegistration, Endpoint, SupportedVersions};
+pub use brokers::{
+    BrokerRegistration, DIRECTORY_LOST, DIRECTORY_UNASSIGNED, Endpoint, SupportedVersions,
+};
 pub use topics::{PartitionImage, TopicImage, Topics};
 
 /// What a configuration belongs to; the value is Kafka's `ConfigResource.Type`.

@@ -57,6 +57,14 @@ impl PartitionImage {
         }
     }
 
+    /// The log directory of the replica on `broker`; `None` when it is no replica or the log has
+    /// never told.
+    #[must_use]
+    pub fn directory(&self, broker: BrokerId) -> Option<Uuid> {
+        let place = self.replicas.iter().position(|id| *id == broker)?;
+        self.directories.get(place).copied()
+    }
+
     /// Applies a change (`PartitionRegistration.merge`): naming a leader, even the same one, is an
     /// election and raises the leader epoch; every change raises the partition epoch.
     pub fn merge(&mut self, record: &PartitionChangeRecord) {

@@ -63,13 +63,13 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// How the log is opened.
 #[derive(Clone, Debug)]
 pub struct MetadataLogOptions {
-    /// The log directory.
+    /// The log directory that holds it.
     pub log_dir: PathBuf,
     /// `cluster.id`.
     pub cluster_id: String,
     /// `node.id`.
     pub node_id: BrokerId,
-    /// `directory.id` of the log directory.
+    /// `directory.id` of that directory.
     pub directory_id: Uuid,
     /// Where Kafka's controller would be reached, should it carry this log on.
     pub controller: ControllerEndpoint,
@@ -156,6 +156,12 @@ impl MetadataLog {
     #[must_use]
     pub fn next_offset(&self) -> Offset {
         self.next_offset
+    }
+
+    /// Whether a write has failed: nothing is taken any more.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// The epoch that this node leads.

@@ -37,6 +37,8 @@ pub struct FaultPoint {
     pub len: usize,
     /// Whether it is a write that ends only on stable storage.
     pub is_stable: bool,
+    /// The descriptor of a file, whose path the system tells; -1 for what is none.
+    pub file: i32,
 }
 
 /// What becomes of it.

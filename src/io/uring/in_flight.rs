@@ -250,10 +250,16 @@ impl InFlight {
             Self::OnPool => unreachable!("never enters the ring"),
         };
         let is_stable = matches!(self, Self::Write(_, Durability::Stable));
+        let file = match self {
+            Self::Read(range) | Self::Write(range, _) => range.descriptor,
+            Self::Sync(file, _) | Self::Preallocate(file, ..) => *file,
+            _ => -1,
+        };
         FaultPoint {
             kind,
             len,
             is_stable,
+            file,
         }
     }
 

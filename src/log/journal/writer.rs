@@ -58,7 +58,7 @@ impl JournalOptions {
                 .within_buffers(options.write_buffer_bytes()),
             health,
             flushes: Rc::new(flushes),
-            metrics: Rc::default(),
+            metrics: Rc::clone(&options.metrics),
         }
     }
 }

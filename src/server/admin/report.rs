@@ -11,7 +11,7 @@ use crate::io::{self, TaskClass};
 use crate::metrics::{Recorded, SizeCounts};
 use crate::partition::{Partition, PartitionState};
 use crate::server::node::Node;
-use crate::shard::{Shard, ShardMessage};
+use crate::shard::{OfflineDirectory, Shard, ShardMessage};
 
 /// Partitions that are looked at before the shard's other tasks have their turn.
 const PARTITIONS_PER_TURN: usize = 32;
@@ -44,7 +44,7 @@ pub struct Gauges {
     pub fetch_sessions: usize,
     /// Partitions hosted.
     pub partitions: usize,
-    /// Partitions of the broker whose logs do not open.
+    /// Partitions of the broker whose logs do not serve.
     pub unopened: usize,
     /// Topics of the cluster.
     pub topics: usize,
@@ -54,8 +54,12 @@ pub struct Gauges {
     pub budgets: [Fill; BUDGETS.len()],
     /// How large the journal's writes were, since the start.
     pub journal_writes: SizeCounts,
-    /// Whether a failed write has taken its directory offline.
-    pub is_offline: bool,
+    /// Log directories that are offline, with the reasons.
+    pub offline: Vec<OfflineDirectory>,
+    /// Whether no directory serves.
+    pub are_all_offline: bool,
+    /// Partitions hosted whose directory is offline.
+    pub stopped: usize,
 }
 
 /// What one partition tells.
@@ -138,6 +142,7 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
     let of_node = |read: &dyn Fn(&Node) -> usize| node.as_deref().map_or(0, read);
     let logs = shard.logs();
     let (journal, cache) = (logs.journal_fill(), logs.cache_fill());
+    let offline: Vec<OfflineDirectory> = logs.offline().collect();
     let budget = shard.budget();
     let fill = |used: usize, max: usize| Fill {
         used: used as u64,
@@ -169,6 +174,18 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
             ),
         ],
         journal_writes: shard.metrics().journal_writes(),
-        is_offline: logs.is_offline(),
+        stopped: stopped(shard, &offline),
+        are_all_offline: logs.are_all_offline(),
+        offline,
     }
+}
+
+/// Partitions of this shard that its offline directories hold.
+fn stopped(shard: &Shard, offline: &[OfflineDirectory]) -> usize {
+    if offline.is_empty() {
+        return 0;
+    }
+    let partitions = shard.partitions();
+    let is_stopped = |partition: &&Rc<Partition>| partition.log().check_online().is_err();
+    partitions.iter().filter(is_stopped).count()
 }

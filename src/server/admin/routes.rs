@@ -1,5 +1,6 @@
 //! Paths and their answers.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::{StatusCode, Uri};
@@ -136,6 +137,7 @@ pub async fn answer(observer: &Observer, uri: &Uri) -> Answer {
 
 fn health(observer: &Observer, silence_max: Duration, must_serve: bool) -> Answer {
     let mut faults = Vec::new();
+    let (mut offline, mut is_none_online) = (BTreeMap::new(), false);
     match observer.phase() {
         Phase::Serving => {}
         Phase::Starting if must_serve => faults.push("starting".to_owned()),
@@ -149,14 +151,21 @@ fn health(observer: &Observer, silence_max: Duration, must_serve: bool) -> Answe
                 let seconds = silence.as_secs();
                 faults.push(format!("shard {number} stands still for {seconds} s"));
             }
-            if must_serve && shard.gauges.is_offline {
-                faults.push("a write failed: the log directory is offline".to_owned());
+            if must_serve {
+                let failed = shard.gauges.offline.iter();
+                offline.extend(failed.map(|one| (one.path.clone(), one.told())));
+                is_none_online |= shard.gauges.are_all_offline;
             }
         }
     });
-    faults.dedup();
+    let mut offline: Vec<String> = offline.into_values().collect();
+    // While some directories serve the broker does; who serves nothing is not ready.
+    if is_none_online {
+        faults.append(&mut offline);
+    }
     if faults.is_empty() {
-        Answer::text(StatusCode::OK, "ok\n")
+        let notes: String = offline.iter().map(|note| format!("{note}\n")).collect();
+        Answer::text(StatusCode::OK, format!("ok\n{notes}"))
     } else {
         Answer::text(
             StatusCode::SERVICE_UNAVAILABLE,

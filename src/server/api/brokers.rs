@@ -42,9 +42,14 @@ pub fn leader(image: &Image, listener: &str, partition: &PartitionImage) -> (Err
     }
 }
 
-/// Replicas on brokers that are not alive.
+/// Replicas on brokers that are not alive, or in log directories that are offline there
+/// (`KRaftMetadataCache.isReplicaOffline`).
 #[must_use]
 pub fn offline_replicas(image: &Image, partition: &PartitionImage) -> Vec<BrokerId> {
     let replicas = partition.replicas.iter().copied();
-    replicas.filter(|id| !is_alive(image, *id)).collect()
+    let serves = |id: BrokerId| {
+        let broker = image.broker(id).filter(|broker| !broker.fenced);
+        broker.is_some_and(|broker| broker.is_online(partition.directory(id)))
+    };
+    replicas.filter(|id| !serves(*id)).collect()
 }

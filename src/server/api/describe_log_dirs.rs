@@ -1,4 +1,4 @@
-//! DescribeLogDirs (35), versions 1 to 4 (KIP-113, KIP-827): the log directory, the room on its
+//! DescribeLogDirs (35), versions 1 to 4 (KIP-113, KIP-827): every log directory, the room on its
 //! file system, and the sizes of the logs in it, asked of their shards.
 //!
 //! As in Kafka (`ReplicaManager.describeLogDirs`) partitions that are not here are left out, and a
@@ -13,7 +13,7 @@ use crate::base::ids::{PartitionIndex, ShardId, TopicPartition};
 use crate::io;
 use crate::io::reply::reply_slot;
 use crate::server::context::RequestContext;
-use crate::shard::{LogSizes, LogSizesMessage, ShardMessage};
+use crate::shard::{DirectorySizes, LogSizesMessage, ShardMessage};
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::describe_log_dirs::{
     DescribableLogDirTopic, DescribeLogDirsPartition, DescribeLogDirsRequest,
@@ -31,13 +31,17 @@ pub async fn handle(
         Some(topics) => named(context, topics),
     };
     drop(request);
-    let directory = context.fixed_config().log_dir.clone();
     let told = ask(context, wanted).await;
-    let result = described(&directory, told, context).await;
+    let directories = &context.fixed_config().log_dirs;
+    let mut results = Vec::with_capacity(directories.len());
+    for directory in directories {
+        let of = told.iter().filter(|told| told.path == *directory);
+        results.push(described(directory, of, context).await);
+    }
     DescribeLogDirsResponse {
         throttle_time_ms: 0,
         error_code: ErrorCode::NONE,
-        results: vec![result],
+        results,
     }
 }
 
@@ -49,7 +53,7 @@ fn all(context: &RequestContext) -> Wanted {
     shards.map(|shard| (shard, None)).collect()
 }
 
-/// Every partition once that is here. Each shard is asked, for the state of the directory.
+/// Every partition once that is here. Each shard is asked, for the state of the directories.
 fn named(context: &RequestContext, topics: &[DescribableLogDirTopic]) -> Wanted {
     let image = context.node().image_ref();
     let mut ids = BTreeSet::new();
@@ -78,7 +82,8 @@ fn named(context: &RequestContext, topics: &[DescribableLogDirTopic]) -> Wanted 
     wanted
 }
 
-async fn ask(context: &RequestContext, wanted: Wanted) -> LogSizes {
+/// What each shard has of each directory.
+async fn ask(context: &RequestContext, wanted: Wanted) -> Vec<DirectorySizes> {
     let shard = context.node().shard();
     let mut asked = Vec::with_capacity(wanted.len());
     for (owner, partitions) in wanted {
@@ -87,30 +92,28 @@ async fn ask(context: &RequestContext, wanted: Wanted) -> LogSizes {
         shard.send(owner, ShardMessage::LogSizes(message));
         asked.push(answer);
     }
-    let mut told = LogSizes::default();
+    let mut told = Vec::new();
     for answer in asked {
-        if let Some(answer) = answer.await {
-            told.is_offline |= answer.is_offline;
-            told.sizes.extend(answer.sizes);
-        }
+        told.extend(answer.await.unwrap_or_default());
     }
     told
 }
 
-async fn described(
+async fn described<'a>(
     directory: &Path,
-    told: LogSizes,
+    told: impl Iterator<Item = &'a DirectorySizes> + Clone,
     context: &RequestContext,
 ) -> DescribeLogDirsResult {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     // Without a slash at the end.
     let log_dir = absolute.components().as_path().display().to_string();
+    let is_open = told.clone().next().is_some();
     let offline = DescribeLogDirsResult {
         error_code: ErrorCode::KAFKA_STORAGE_ERROR,
         log_dir: log_dir.clone(),
         ..DescribeLogDirsResult::default()
     };
-    if told.is_offline {
+    if !is_open || told.clone().any(|told| told.is_offline) {
         return offline;
     }
     let Ok(space) = io::directory::space(directory).await else {
@@ -120,17 +123,20 @@ async fn described(
     DescribeLogDirsResult {
         error_code: ErrorCode::NONE,
         log_dir,
-        topics: by_topic(context, told),
+        topics: by_topic(context, told.flat_map(|told| &told.sizes)),
         total_bytes: bytes(space.total_bytes),
         usable_bytes: bytes(space.available_bytes),
     }
 }
 
 /// By name and number; what was deleted meanwhile is left out.
-fn by_topic(context: &RequestContext, told: LogSizes) -> Vec<DescribeLogDirsTopic> {
+fn by_topic<'a>(
+    context: &RequestContext,
+    sizes: impl Iterator<Item = &'a (TopicPartition, u64)>,
+) -> Vec<DescribeLogDirsTopic> {
     let image = context.node().image_ref();
     let mut topics: BTreeMap<&str, BTreeMap<PartitionIndex, u64>> = BTreeMap::new();
-    for (id, bytes) in told.sizes {
+    for (id, bytes) in sizes.copied() {
         if let Some(topic) = image.topics().by_id(id.topic_id) {
             let partitions = topics.entry(&topic.name).or_default();
             partitions.insert(id.partition, bytes);

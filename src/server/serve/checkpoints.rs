@@ -4,10 +4,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::directories::Directories;
 use super::publisher::Publisher;
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{Offset, PartitionIndex};
@@ -23,19 +24,24 @@ const WAIT_STEP: Duration = Duration::from_millis(2);
 /// The tasks that write the files.
 pub struct Checkpoints {
     publisher: Rc<Publisher>,
-    directory: PathBuf,
-    /// What was written last: nothing is written twice.
-    written: RefCell<BTreeMap<CheckpointFile, Offsets>>,
+    directories: Vec<PathBuf>,
+    /// What was written last in each directory: nothing is written twice.
+    written: RefCell<BTreeMap<(PathBuf, CheckpointFile), Offsets>>,
     is_stopping: Cell<bool>,
     writes: Cell<usize>,
 }
 
 impl Checkpoints {
     /// Starts a task for each file with an interval.
-    pub fn start(publisher: &Rc<Publisher>, config: &BrokerConfig) -> Rc<Self> {
+    pub fn start(
+        publisher: &Rc<Publisher>,
+        directories: &Directories,
+        config: &BrokerConfig,
+    ) -> Rc<Self> {
+        let online = directories.online.iter();
         let checkpoints = Rc::new(Self {
             publisher: Rc::clone(publisher),
-            directory: config.log_dir.clone(),
+            directories: online.map(|directory| directory.path.clone()).collect(),
             written: RefCell::default(),
             is_stopping: Cell::new(false),
             writes: Cell::new(0),
@@ -66,30 +72,38 @@ impl Checkpoints {
     async fn write_from_time_to_time(self: Rc<Self>, file: CheckpointFile, interval: Duration) {
         while !self.is_stopping.get() {
             io::sleep(interval).await;
-            let Some(offsets) = self.gather(file).await else {
-                continue;
-            };
-            let is_known = self.written.borrow().get(&file) == Some(&offsets);
-            if is_known || self.is_stopping.get() {
-                continue;
+            for directory in &self.directories {
+                self.write(directory, file).await;
             }
-            self.writes.set(self.writes.get() + 1);
-            match write_checkpoint(&self.directory, file, &offsets).await {
-                Ok(()) => {
-                    self.written.borrow_mut().insert(file, offsets);
-                }
-                Err(error) => tell(&error),
-            }
-            self.writes.set(self.writes.get() - 1);
         }
     }
 
-    /// Of all shards; `None` when one is stopping.
-    async fn gather(&self, file: CheckpointFile) -> Option<Offsets> {
+    async fn write(&self, directory: &Path, file: CheckpointFile) {
+        let Some(offsets) = self.gather(directory, file).await else {
+            return;
+        };
+        let key = (directory.to_owned(), file);
+        let is_known = self.written.borrow().get(&key) == Some(&offsets);
+        if is_known || self.is_stopping.get() {
+            return;
+        }
+        self.writes.set(self.writes.get() + 1);
+        match write_checkpoint(directory, file, &offsets).await {
+            Ok(()) => {
+                self.written.borrow_mut().insert(key, offsets);
+            }
+            Err(error) => tell(&error),
+        }
+        self.writes.set(self.writes.get() - 1);
+    }
+
+    /// Of all shards; `None` when one is stopping or the directory is offline.
+    async fn gather(&self, directory: &Path, file: CheckpointFile) -> Option<Offsets> {
         let mut all = Offsets::new();
         for shard in self.publisher.shards() {
-            let look = move |shard: Rc<Shard>| async move { offsets_of(&shard, file) };
-            all.extend(self.publisher.run(shard, look).await.await?);
+            let directory = directory.to_owned();
+            let look = move |shard: Rc<Shard>| async move { offsets_of(&shard, &directory, file) };
+            all.extend(self.publisher.run(shard, look).await.await??);
         }
         Some(all)
     }
@@ -99,11 +113,15 @@ fn tell(error: &LogError) {
     tracing::warn!("a checkpoint file is not up to date: {error}");
 }
 
-/// Of one shard's partitions; a damaged log's lines stay as they are.
-fn offsets_of(shard: &Shard, file: CheckpointFile) -> Offsets {
+/// Of one shard's partitions in a directory; a damaged log's lines stay as they are.
+fn offsets_of(shard: &Shard, directory: &Path, file: CheckpointFile) -> Option<Offsets> {
+    if !shard.logs().is_online(directory) {
+        return None;
+    }
     let partitions = shard.partitions();
     let sound = partitions
         .iter()
+        .filter(|partition| partition.log().directory() == directory)
         .filter(|partition| partition.log().damage().is_none());
     let offset = |partition: &crate::partition::Partition| match file {
         CheckpointFile::RecoveryPoints => partition.log().recovery_point(),
@@ -117,5 +135,5 @@ fn offsets_of(shard: &Shard, file: CheckpointFile) -> Offsets {
             offset(partition),
         )
     };
-    sound.map(line).collect()
+    Some(sound.map(line).collect())
 }

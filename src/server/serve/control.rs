@@ -1,24 +1,27 @@
 //! The control thread: unpinned, with its own driver. It recovers, opens the metadata log, starts
 //! the shards, opens the ports, then serves the controller until the broker is told to stop.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+use super::Failed;
 use super::checkpoints::Checkpoints;
+use super::directories::Directories;
+use super::failures::{FAILURES_LEN_MAX, Failures};
 use super::memory_guard::keep_within;
-use super::shards::{Shards, ShardsOptions};
-use super::strays;
+use super::shards::{ClosedDirectories, Shards, ShardsOptions};
 use crate::base::config::{BrokerConfig, Budgets};
 use crate::base::ids::{BrokerEpoch, Uuid};
 use crate::base::random::Random;
 use crate::cluster::controller::{ControlHandle, Controller, Publish};
-use crate::cluster::decide::LastStop;
+use crate::io::inbox::inbox;
 use crate::io::task::JoinHandle;
 use crate::io::uring::ShardFaults;
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
-use crate::log::{ClosedLog, RecoveryOptions, RecoveryReport, recover, seal_directory};
-use crate::shard::ShardMessage;
+use crate::log::{ClosedLog, RecoveryOptions, seal_directory};
+use crate::shard::{OfflineDirectory, ShardMessage};
 
 /// What the main thread tells the control thread.
 pub enum Command {
@@ -42,8 +45,12 @@ pub struct ControlOptions {
     pub cpus: Vec<Option<usize>>,
     /// What goes wrong with their operations (tests).
     pub faults: Option<ShardFaults>,
+    /// Log directories that cannot be used.
+    pub offline: Vec<OfflineDirectory>,
     /// From the system's entropy.
     pub random_seed: u64,
+    /// Hears why the broker cannot go on.
+    pub on_failure: Failed,
 }
 
 /// Runs the control thread to its end. True when that came unasked, after clients were served.
@@ -81,7 +88,6 @@ pub fn run(
 
 /// Everything that runs.
 struct Control {
-    config: Arc<BrokerConfig>,
     shards: Shards,
     handle: ControlHandle,
     broker_epoch: BrokerEpoch,
@@ -92,83 +98,104 @@ struct Control {
 async fn start(options: ControlOptions) -> Result<Control, String> {
     let mut random = Random::new(options.random_seed);
     let incarnation = random.next_uuid();
-    let report = recover_logs(&options, incarnation).await?;
     let config = Arc::clone(&options.config);
-    let last_stop = match report.was_sealed {
-        true => LastStop::Orderly,
-        false => LastStop::Other,
-    };
+    let offline = options.offline.clone();
+    let identified = Directories::identify(&config, offline, &mut random).await;
+    let (mut directories, identity) = identified?;
+    recover_logs(&mut directories, &options, incarnation).await?;
     let seed = random.next_u64();
-    let opened = Controller::open(Arc::clone(&config), seed, last_stop, io::wall_clock()).await;
-    let controller = opened.map_err(|error| error.to_string())?;
+    let opened = Controller::open(Arc::clone(&config), &identity, seed, io::wall_clock()).await;
+    let mut controller = opened.map_err(|error| error.to_string())?;
+    let local = directories.look(&controller.image(), &mut random).await?;
+    let begun = controller.begin(&local, io::wall_clock()).await;
+    begun.map_err(|error| error.to_string())?;
+    let (failures, failed) = inbox(FAILURES_LEN_MAX);
+    controller.on_log_failure(tell_failed_log(&config, failures.clone()));
     let (image, handle) = (controller.image(), controller.handle());
     let broker_epoch = controller.broker_epoch();
-    let strays = strays::set_aside(&config.log_dir, &image, &mut random).await;
-    strays.map_err(|error| format!("looking for stray folders: {error}"))?;
+    let directories = Arc::new(directories);
     let shards = ShardsOptions {
         config: Arc::clone(&config),
         budgets: options.budgets,
         cpus: options.cpus,
         faults: options.faults,
         incarnation,
-        journal_bytes_per_shard: report.journal_bytes_per_shard,
+        directories: Arc::clone(&directories),
+        failures,
         random_seed: random.next_u64(),
         control: handle.clone(),
     };
     let shards = Shards::start(shards, Arc::clone(&image)).await?;
-    let publisher = Rc::clone(shards.publisher());
-    publisher.publish(image).await;
-    let publish: Publish = Box::new(move |image| {
-        let publisher = Rc::clone(&publisher);
-        Box::pin(async move {
-            publisher.publish(image).await;
-        })
-    });
-    let controller = io::spawn(TaskClass::Produce, async move {
-        let ended = controller.serve(publish).await;
-        if let Err(error) = &ended {
-            tracing::error!("the metadata log did not close cleanly: {error}");
-        }
-        ended.is_ok()
-    });
-    let checkpoints = Checkpoints::start(shards.publisher(), &config);
+    shards.publisher().publish(image).await;
+    let watch = Failures {
+        publisher: Rc::clone(shards.publisher()),
+        control: handle.clone(),
+        config: Arc::clone(&config),
+        directories: Arc::clone(&directories),
+        on_failure: options.on_failure,
+    };
+    let controller = serve_controller(controller, &shards);
+    io::spawn_detached(TaskClass::Background, watch.watch(failed));
+    let checkpoints = Checkpoints::start(shards.publisher(), &directories, &config);
     let control = Control {
-        config,
         checkpoints,
         shards,
         handle,
         broker_epoch,
         controller,
     };
-    if let Err(reason) = control
-        .shards
-        .open_ports(&control.config.listeners.clients)
-        .await
-    {
+    if let Err(reason) = control.shards.open_ports(&config.listeners.clients).await {
         control.stop().await;
         return Err(reason);
     }
     Ok(control)
 }
 
+fn serve_controller(controller: Controller, shards: &Shards) -> JoinHandle<bool> {
+    let publisher = Rc::clone(shards.publisher());
+    let publish: Publish = Box::new(move |image| {
+        let publisher = Rc::clone(&publisher);
+        Box::pin(async move {
+            publisher.publish(image).await;
+        })
+    });
+    io::spawn(TaskClass::Produce, async move {
+        let ended = controller.serve(publish).await;
+        if let Err(error) = &ended {
+            tracing::error!("the metadata log did not close cleanly: {error}");
+        }
+        ended.is_ok()
+    })
+}
+
+/// A metadata log that takes nothing any more counts as the failure of its directory.
+fn tell_failed_log(
+    config: &BrokerConfig,
+    failures: InboxSender<OfflineDirectory>,
+) -> Box<dyn Fn(String)> {
+    let path = config.metadata_log_dir().to_owned();
+    Box::new(move |reason| {
+        let failed = OfflineDirectory {
+            path: path.clone(),
+            reason,
+        };
+        // A full inbox tells of failures enough.
+        let _ = failures.try_send(failed);
+    })
+}
+
 async fn recover_logs(
+    directories: &mut Directories,
     options: &ControlOptions,
     incarnation: Uuid,
-) -> Result<RecoveryReport, String> {
-    let recovery = RecoveryOptions {
-        directory: options.config.log_dir.clone(),
+) -> Result<(), String> {
+    let recovery = |directory| RecoveryOptions {
+        directory,
         incarnation,
         shard_count: u16::try_from(options.cpus.len().max(1)).unwrap_or(u16::MAX),
         journal_bytes: options.budgets.journal_bytes,
     };
-    let report = recover(recovery).await.map_err(|error| error.to_string())?;
-    for notice in &report.notices {
-        tracing::warn!("{notice}");
-    }
-    if !report.was_clean {
-        tracing::info!(logs = report.logs_recovered, "recovered");
-    }
-    Ok(report)
+    directories.recover(recovery).await
 }
 
 impl Control {
@@ -184,25 +211,36 @@ impl Control {
     }
 
     /// Shards first, since their requests may still ask the controller; then the metadata log; the
-    /// clean-shutdown file last, and only if nothing failed.
+    /// clean-shutdown files last, one in each directory in which nothing failed.
     async fn stop(self) -> bool {
         self.checkpoints.stop().await;
         let closed = self.shards.stop().await;
         self.handle.stop().await;
         let is_controller_closed = self.controller.await;
-        match closed {
-            Ok(logs) if is_controller_closed => seal(&self.config, &logs, self.broker_epoch).await,
-            Ok(_) => false,
-            Err(reason) => {
-                tracing::error!("the logs did not close: {reason}");
-                false
-            }
-        }
+        is_controller_closed && seal_all(closed, self.broker_epoch).await
     }
 }
 
-async fn seal(config: &BrokerConfig, logs: &[ClosedLog], broker_epoch: BrokerEpoch) -> bool {
-    match seal_directory(&config.log_dir, logs, broker_epoch).await {
+/// Whether all are sealed.
+async fn seal_all(closed: ClosedDirectories, broker_epoch: BrokerEpoch) -> bool {
+    let mut is_clean = true;
+    for (directory, closed) in closed {
+        is_clean &= match closed {
+            Ok(logs) => seal(&directory, &logs, broker_epoch).await,
+            Err(reason) => {
+                tracing::error!(
+                    "the logs in {} did not close: {reason}",
+                    directory.display()
+                );
+                false
+            }
+        };
+    }
+    is_clean
+}
+
+async fn seal(directory: &Path, logs: &[ClosedLog], broker_epoch: BrokerEpoch) -> bool {
+    match seal_directory(directory, logs, broker_epoch).await {
         Ok(()) => true,
         Err(error) => {
             tracing::error!("the data folder is not sealed: {error}");

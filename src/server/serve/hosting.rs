@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::log_settings::log_config;
 use crate::base::config::{BrokerConfig, TopicSettings};
-use crate::base::ids::{PartitionIndex, TopicPartition};
+use crate::base::ids::{PartitionIndex, TopicPartition, Uuid};
 use crate::cluster::image::{Image, PartitionImage, TopicImage};
 use crate::io::task::JoinHandle;
 use crate::io::{self, TaskClass};
@@ -24,6 +24,8 @@ pub struct HostOrder {
     pub id: TopicPartition,
     /// Whether an earlier life of the broker had it.
     pub is_known: bool,
+    /// The id of the log directory that it is in.
+    pub directory: Uuid,
     /// Its log.
     pub identity: LogIdentity,
     /// Its log's settings.
@@ -49,15 +51,17 @@ pub fn settings(image: &Image, config: &BrokerConfig, topic: &TopicImage) -> Top
     })
 }
 
-/// The order for one partition of a topic with these settings.
+/// The order for one partition, in that log directory, of a topic with these settings.
 #[must_use]
 pub fn order(
     (topic, settings): (&TopicImage, &TopicSettings),
     (index, partition): (PartitionIndex, &PartitionImage),
+    directory: Uuid,
     config: &BrokerConfig,
 ) -> HostOrder {
     HostOrder {
         is_known: false,
+        directory,
         id: TopicPartition {
             topic_id: topic.id,
             partition: index,
@@ -115,9 +119,8 @@ async fn finish((id, opening): Opening) -> Option<(TopicPartition, String)> {
 }
 
 async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
-    let logs = shard.logs();
-    let folder = logs.directory().join(order.identity.folder());
-    let log = if io::directory::metadata(&folder).await.is_ok() {
+    let logs = shard.logs().of(order.directory)?;
+    let log = if logs.has_folder(&order.identity).await? {
         logs.open_log(order.identity, order.config).await?
     } else {
         if order.is_known {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::connection_limits::AddressLimits;
 use super::hosting::{self, HostOrder};
 use crate::base::config::BrokerConfig;
-use crate::base::ids::{ShardId, TopicPartition};
+use crate::base::ids::{ShardId, TopicPartition, Uuid};
 use crate::cluster::effective;
 use crate::cluster::image::{Image, PartitionImage, TopicImage};
 use crate::io::reply::{ReplyReceiver, reply_slot};
@@ -36,6 +36,8 @@ pub struct Publisher {
 struct State {
     placement: Placement,
     hosted: HashMap<TopicPartition, PartitionImage>,
+    /// Partitions whose log directory is offline; those that were hosted before still have a shard.
+    offline: Vec<TopicPartition>,
     /// The image and the settings that the shards have.
     published: Option<(Arc<Image>, Arc<BrokerConfig>)>,
 }
@@ -70,6 +72,7 @@ impl Publisher {
             state: RefCell::new(State {
                 placement: Placement::new(shards),
                 hosted: HashMap::new(),
+                offline: Vec::new(),
                 published: None,
             }),
         }
@@ -196,6 +199,7 @@ impl Publisher {
         let mut hosted = std::mem::take(&mut state.hosted);
         let mut change = Change::default();
         let is_start = state.published.is_none();
+        state.offline.clear();
         let mut now = HashMap::with_capacity(hosted.len());
         let local = image.node_id();
         for topic in image.topics().iter() {
@@ -211,10 +215,16 @@ impl Publisher {
                     partition: *index,
                 };
                 let known = hosted.remove(&id);
+                let Some(directory) = directory_of(image, partition) else {
+                    state.offline.push(id);
+                    now.extend(known.map(|known| (id, known)));
+                    continue;
+                };
                 let known = known.filter(|known| is_as_before && known == partition);
                 if known.is_none() {
                     let settings = settings.get_or_init(|| hosting::settings(image, config, topic));
-                    let mut order = hosting::order((topic, settings), (*index, partition), config);
+                    let topic = (topic.as_ref(), settings);
+                    let mut order = hosting::order(topic, (*index, partition), directory, config);
                     order.is_known = is_start;
                     let owner = state.placement.place(id);
                     change.host.entry(owner).or_default().push(order);
@@ -232,8 +242,8 @@ impl Publisher {
         change
     }
 
-    /// The table, with the partitions that no shard hosts offline: the next image tries them
-    /// again.
+    /// The table, with the partitions offline that no shard can host, which the next image tries
+    /// again, and those whose directory is offline.
     fn router_without(&self, failed: &[(TopicPartition, String)]) -> Arc<Router> {
         let mut state = self.state.borrow_mut();
         let mut router = state.placement.router().clone();
@@ -241,9 +251,25 @@ impl Publisher {
             router.take_offline(*id);
             state.hosted.remove(id);
         }
+        for id in &state.offline {
+            router.take_offline(*id);
+        }
         Arc::new(router)
     }
 }
+
+/// The log directory of this broker's replica; `None` when it is offline. Zero where the log's
+/// level knows of no directories, for then there is but one.
+fn directory_of(image: &Image, partition: &PartitionImage) -> Option<Uuid> {
+    let local = image.node_id();
+    let online = &image.broker(local)?.directories;
+    if online.is_empty() {
+        return Some(Uuid::ZERO);
+    }
+    let directory = partition.directory(local)?;
+    online.contains(&directory).then_some(directory)
+}
+
 /// Puts a message into a shard's inbox once there is room; drops it when the shard is gone.
 async fn send(sender: &InboxSender<ShardMessage>, mut message: ShardMessage) {
     while let Err(returned) = sender.try_send(message) {

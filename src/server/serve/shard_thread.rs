@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::directories::Directories;
 use super::hosting;
 use super::listening::{ConnectionLimits, Listening};
 use super::retention::look_for_old_segments;
@@ -15,14 +16,20 @@ use crate::cluster::image::Image;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::uring::{RingOptions, ShardFaults};
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
-use crate::log::{ClosedLog, ShardLogs, ShardLogsOptions};
+use crate::log::{LogError, ShardLogs, ShardLogsOptions};
+use crate::metrics::ShardMetrics;
 use crate::server::node::{Node, NodeOptions};
-use crate::shard::{Budget, Shard, ShardMessage, ShardOptions, SharedBudget};
+use crate::shard::{
+    Budget, ClosedDirectory, LogDirectories, OfflineDirectory, Shard, ShardMessage, ShardOptions,
+    SharedBudget,
+};
 
 /// Messages that may wait in a shard's inbox; senders keep what does not fit.
 pub const INBOX_LEN_MAX: usize = 16 * 1024;
 /// How long requests in flight may take to be answered at a stop.
 const DRAIN_MAX: Duration = Duration::from_millis(500);
+/// Before a failed directory is told again, where the inbox was full.
+const FAILURE_RETRY: Duration = Duration::from_millis(5);
 const DRAIN_STEP: Duration = Duration::from_millis(5);
 
 /// What all shards of a start have in common.
@@ -32,9 +39,11 @@ pub struct ShardPlan {
     pub config: Arc<BrokerConfig>,
     /// Drawn for this start; what recovery was told.
     pub incarnation: Uuid,
-    /// A shard's part of the journal.
-    pub journal_bytes: u64,
-    /// A shard's tail cache.
+    /// The log directories.
+    pub directories: Arc<Directories>,
+    /// Who hears of those that fail.
+    pub failures: InboxSender<OfflineDirectory>,
+    /// A shard's tail caches, one a directory.
     pub cache_bytes: usize,
     /// A shard's memory for requests and responses.
     pub requests_bytes: usize,
@@ -54,8 +63,8 @@ pub struct ShardPlan {
     pub control: ControlHandle,
 }
 
-/// What one shard closed with, or why it could not.
-pub type Closed = Result<Vec<ClosedLog>, String>;
+/// What one shard closed with, by directory.
+pub type Closed = Vec<ClosedDirectory>;
 
 /// A running shard as the control plane sees it.
 pub struct ShardHandle {
@@ -119,7 +128,8 @@ async fn shard_main(
     inbox: Inbox<ShardMessage>,
     (ready, stopped, closing): Slots,
 ) {
-    let logs = match open_logs(id, &plan).await {
+    let metrics = Rc::<ShardMetrics>::default();
+    let logs = match open_logs(id, &plan, &metrics).await {
         Ok(logs) => logs,
         Err(reason) => {
             ready.send(Err(reason));
@@ -127,7 +137,6 @@ async fn shard_main(
         }
     };
     let frame_bytes_max = plan.config.socket_request_bytes_max;
-    let metrics = Rc::clone(logs.metrics());
     let shard = Shard::new(ShardOptions {
         id,
         metrics: Rc::clone(&metrics),
@@ -158,22 +167,66 @@ async fn shard_main(
     let _ = stopped.await;
     drain(&node).await;
     hosting::release_all(&shard);
-    let closed = logs.close().await.map_err(|error| error.to_string());
+    let closed = logs.close().await;
     shard.detach();
     closing.send(closed);
 }
 
-async fn open_logs(id: ShardId, plan: &ShardPlan) -> Result<Rc<ShardLogs>, String> {
-    let options = ShardLogsOptions {
-        directory: plan.config.log_dir.clone(),
-        shard: id,
-        incarnation: plan.incarnation,
-        journal_bytes: plan.journal_bytes,
-        cache_bytes: plan.cache_bytes,
-        random_seed: plan.random_seed.rotate_left(17) ^ u64::from(id.0),
-    };
-    let opened = ShardLogs::open(options).await;
-    opened.map_err(|error| format!("shard {id} cannot open its journal: {error}"))
+/// Opens this shard's part of every directory. One whose files cannot be read or written is
+/// offline for all.
+async fn open_logs(
+    id: ShardId,
+    plan: &ShardPlan,
+    metrics: &Rc<ShardMetrics>,
+) -> Result<Rc<LogDirectories>, String> {
+    let mut unopened = plan.directories.offline.clone();
+    let mut open = Vec::with_capacity(plan.directories.online.len());
+    for (number, directory) in plan.directories.online.iter().enumerate() {
+        let seed = plan.random_seed.rotate_left(17) ^ u64::from(id.0);
+        let options = ShardLogsOptions {
+            directory: directory.path.clone(),
+            shard: id,
+            incarnation: plan.incarnation,
+            journal_bytes: directory.journal_bytes_per_shard,
+            cache_bytes: plan.cache_bytes / plan.directories.online.len(),
+            random_seed: seed ^ ((number as u64) << 48),
+            metrics: Rc::clone(metrics),
+        };
+        match ShardLogs::open(options).await {
+            Ok(logs) => {
+                let watched = watch(Rc::clone(&logs), plan.failures.clone());
+                io::spawn_detached(TaskClass::Background, watched);
+                open.push((directory.id, logs));
+            }
+            Err(error @ LogError::Io { .. }) => {
+                let failed = OfflineDirectory {
+                    path: directory.path.clone(),
+                    reason: format!("shard {id} cannot open its journal: {error}"),
+                };
+                unopened.push(failed.clone());
+                tell(failed, &plan.failures).await;
+            }
+            Err(error) => return Err(format!("shard {id} cannot open its journal: {error}")),
+        }
+    }
+    Ok(Rc::new(LogDirectories::new(open, unopened)))
+}
+
+/// Tells the control plane when a directory goes offline here.
+async fn watch(logs: Rc<ShardLogs>, failures: InboxSender<OfflineDirectory>) {
+    let reason = logs.wait_offline().await;
+    let path = logs.directory().to_owned();
+    tell(OfflineDirectory { path, reason }, &failures).await;
+}
+
+async fn tell(mut failed: OfflineDirectory, failures: &InboxSender<OfflineDirectory>) {
+    while let Err(returned) = failures.try_send(failed) {
+        if failures.is_closed() {
+            return;
+        }
+        failed = returned;
+        io::sleep(FAILURE_RETRY).await;
+    }
 }
 
 /// Takes no new connection, lets requests in flight be answered, then closes every connection.

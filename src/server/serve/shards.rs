@@ -1,8 +1,11 @@
 //! All shards of the broker as the control plane starts and stops them.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::directories::Directories;
 use super::listening::ConnectionLimits;
 use super::publisher::Publisher;
 use super::shard_thread::{INBOX_LEN_MAX, ShardHandle, ShardPlan, open_ports, spawn_shard};
@@ -10,11 +13,12 @@ use crate::base::config::{BrokerConfig, Budgets, Listener};
 use crate::base::ids::{ShardId, Uuid};
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
+use crate::io::InboxSender;
 use crate::io::inbox::{Inbox, inbox};
 use crate::io::reply::reply_slot;
 use crate::io::uring::ShardFaults;
 use crate::log::ClosedLog;
-use crate::shard::{Shard, ShardMessage};
+use crate::shard::{ClosedDirectory, OfflineDirectory, Shard, ShardMessage};
 
 /// What the shards are started with.
 #[derive(Clone, Debug)]
@@ -29,12 +33,27 @@ pub struct ShardsOptions {
     pub faults: Option<ShardFaults>,
     /// Drawn for this start; what recovery was told.
     pub incarnation: Uuid,
-    /// A shard's part of the journal, as recovery found it.
-    pub journal_bytes_per_shard: u64,
+    /// The log directories, as recovery left them.
+    pub directories: Arc<Directories>,
+    /// Who hears of those that fail.
+    pub failures: InboxSender<OfflineDirectory>,
     /// For ids and jitter.
     pub random_seed: u64,
     /// The way to the controller.
     pub control: ControlHandle,
+}
+
+/// How the logs of each directory closed, on all shards.
+pub type ClosedDirectories = BTreeMap<PathBuf, Result<Vec<ClosedLog>, String>>;
+
+/// Takes in how one shard's part of a directory closed.
+fn merge(all: &mut ClosedDirectories, (path, closed): ClosedDirectory) {
+    let outcome = all.entry(path).or_insert_with(|| Ok(Vec::new()));
+    match (outcome, closed) {
+        (Ok(logs), Ok(more)) => logs.extend(more),
+        (Err(_), _) => {}
+        (outcome, failed) => *outcome = failed,
+    }
 }
 
 /// The running shards.
@@ -54,7 +73,8 @@ impl Shards {
         let plan = ShardPlan {
             config: Arc::clone(&options.config),
             incarnation: options.incarnation,
-            journal_bytes: options.journal_bytes_per_shard,
+            directories: options.directories,
+            failures: options.failures,
             cache_bytes: share(options.budgets.cache_bytes),
             requests_bytes: share(options.budgets.requests_bytes),
             connections_bytes: share(options.budgets.connections_bytes),
@@ -115,9 +135,9 @@ impl Shards {
         Ok(())
     }
 
-    /// Stops all shards at once and waits for them; answers where their logs ended, or what kept
-    /// one from closing.
-    pub async fn stop(self) -> Result<Vec<ClosedLog>, String> {
+    /// Stops all shards at once and waits for them; answers for each directory where the logs in
+    /// it ended, or what kept one from closing.
+    pub async fn stop(self) -> ClosedDirectories {
         let mut closing = Vec::with_capacity(self.handles.len());
         let mut threads = Vec::with_capacity(self.handles.len());
         for handle in self.handles {
@@ -125,23 +145,23 @@ impl Shards {
             closing.push(handle.closed);
             threads.push(handle.thread);
         }
-        let mut outcome = Ok(Vec::new());
+        let mut all = ClosedDirectories::new();
+        let mut broken = None;
         for closed in closing {
             match closed.await {
-                Some(Ok(logs)) => {
-                    if let Ok(all) = &mut outcome {
-                        all.extend(logs);
-                    }
-                }
-                Some(Err(reason)) => outcome = Err(reason),
-                None => outcome = Err("a shard ended without closing its logs".to_owned()),
+                Some(closed) => closed.into_iter().for_each(|one| merge(&mut all, one)),
+                None => broken = Some("a shard ended without closing its logs"),
             }
         }
         for thread in threads {
             if thread.join().is_err() {
-                outcome = Err("a shard's thread panicked".to_owned());
+                broken = Some("a shard's thread panicked");
             }
         }
-        outcome
+        if let Some(reason) = broken {
+            all.values_mut()
+                .for_each(|outcome| *outcome = Err(reason.to_owned()));
+        }
+        all
     }
 }

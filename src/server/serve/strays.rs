@@ -10,7 +10,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-use crate::base::ids::{PartitionIndex, Uuid};
+use crate::base::ids::{PartitionIndex, TopicPartition, Uuid};
 use crate::base::limits::KIB;
 use crate::base::random::Random;
 use crate::cluster::image::Image;
@@ -26,20 +26,29 @@ const UNFINISHED: &str = ".tmp";
 /// A `partition.metadata` holds two short lines.
 const PARTITION_METADATA_BYTES_MAX: usize = 4 * KIB;
 
-/// Sets aside what does not belong to `image`; answers how many folders that were.
-pub async fn set_aside(folder: &Path, image: &Image, random: &mut Random) -> Result<usize> {
-    let mut count = 0;
+/// Sets aside what does not belong to `image`; answers what does, with the folders' names.
+pub async fn set_aside(
+    folder: &Path,
+    image: &Image,
+    random: &mut Random,
+) -> Result<Vec<(TopicPartition, String)>> {
+    let (mut count, mut belonging) = (0, Vec::new());
     for entry in directory::list(folder).await? {
         let parsed = parse_partition_folder(&entry.name)
             .filter(|parsed| parsed.state == FolderState::Live)
             .filter(|_| entry.is_directory && entry.name != CLUSTER_METADATA_FOLDER);
         let Some(parsed) = parsed else { continue };
         let path = folder.join(&entry.name);
+        let named = named(image, (&parsed.topic, parsed.partition));
         // One that cannot be read is no stray: its partition is offline and says so.
         let Some(topic_id) = read_topic_id(&path).await? else {
+            belonging.extend(named.map(|named| (named, entry.name)));
             continue;
         };
-        if belongs(image, (&parsed.topic, parsed.partition), topic_id) {
+        // Before anything is appended a folder names its topic's id, so that one without an id
+        // holds nothing.
+        if let Some(named) = named.filter(|named| topic_id == Some(named.topic_id)) {
+            belonging.push((named, entry.name));
             continue;
         }
         if topic_id.is_none() && is_only_begun(&path).await? {
@@ -59,7 +68,7 @@ pub async fn set_aside(folder: &Path, image: &Image, random: &mut Random) -> Res
     if count > 0 {
         directory::sync(folder).await?;
     }
-    Ok(count)
+    Ok(belonging)
 }
 
 /// Whether nothing is in the folder but files that never got their names.
@@ -79,13 +88,12 @@ async fn read_topic_id(path: &Path) -> Result<Option<Option<Uuid>>> {
     }
 }
 
-/// Whether the folder of this partition is this broker's. Before anything is appended a folder
-/// names its topic's id, so that one without an id holds nothing.
-fn belongs(image: &Image, (topic, index): (&str, PartitionIndex), topic_id: Option<Uuid>) -> bool {
-    let topic = image.topics().by_name(topic);
-    topic.is_some_and(|topic| {
-        let partition = topic.partition(index);
-        let is_here = partition.is_some_and(|found| found.replicas.contains(&image.node_id()));
-        is_here && topic_id == Some(topic.id)
+/// The partition of this broker that has this name.
+fn named(image: &Image, (topic, index): (&str, PartitionIndex)) -> Option<TopicPartition> {
+    let topic = image.topics().by_name(topic)?;
+    let is_here = topic.partition(index)?.replicas.contains(&image.node_id());
+    is_here.then_some(TopicPartition {
+        topic_id: topic.id,
+        partition: index,
     })
 }

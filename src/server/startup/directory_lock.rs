@@ -1,7 +1,7 @@
 //! The `.lock` file that keeps a second broker out of a data folder.
 
 use std::fs::{File, OpenOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -16,6 +16,7 @@ use super::StartupError;
 #[derive(Debug)]
 pub struct DirectoryLock {
     _file: File,
+    folder: PathBuf,
 }
 
 impl DirectoryLock {
@@ -38,13 +39,24 @@ impl DirectoryLock {
             .map_err(folder_error)?;
         let whole = whole_file();
         match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
-            Ok(_) => Ok(Self { _file: file }),
+            Ok(_) => Ok(Self {
+                _file: file,
+                folder: folder.to_owned(),
+            }),
             Err(Errno::EAGAIN | Errno::EACCES) => Err(StartupError::FolderInUse {
                 path: folder.to_owned(),
                 holder: holder(&path),
             }),
             Err(errno) => Err(folder_error(errno.into())),
         }
+    }
+}
+
+impl DirectoryLock {
+    /// The folder, as it was named.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 }
 

@@ -11,16 +11,15 @@ const MEMORY_BYTES_FALLBACK: u64 = 1 << 30;
 /// Assumed where the system does not say.
 const DISK_BYTES_FALLBACK: u64 = 16 << 30;
 
-/// Measures memory and the disk under `folder`.
-pub(super) fn measure(folder: &Path) -> Machine {
+/// Measures memory and the disks under `folders`.
+pub(super) fn measure<'a>(folders: impl Iterator<Item = &'a Path>) -> Machine {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = total_memory(&meminfo).unwrap_or(MEMORY_BYTES_FALLBACK);
-    let disk_bytes = statvfs(folder).map_or(DISK_BYTES_FALLBACK, |disk| {
-        disk.blocks().saturating_mul(disk.fragment_size())
-    });
+    let measured = folders.filter_map(|folder| statvfs(folder).ok());
+    let bytes = measured.map(|disk| disk.blocks().saturating_mul(disk.fragment_size()));
     Machine {
         memory_bytes: cgroup_memory().map_or(total, |limit| limit.min(total)),
-        disk_bytes,
+        disk_bytes: bytes.max().unwrap_or(DISK_BYTES_FALLBACK),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is settled before the first shard starts: the data folder is ours, the ports are free, so
+//! What is settled before the first shard starts: the data folders are ours, the ports are free, so
 //! many cores and bytes may be used. Every refusal says what to do about it.
 //!
 //! Runs once, on the main thread, with blocking calls. What the kernel must allow (io_uring, open
@@ -6,6 +6,7 @@
 
 mod cpus;
 mod directory_lock;
+mod folders;
 mod machine;
 mod ports;
 
@@ -19,6 +20,8 @@ pub use self::directory_lock::DirectoryLock;
 use crate::base::config::{BrokerConfig, Budgets, TooLittleMemory};
 use crate::io::startup::{DirectIo, Refusal, check_open_files, check_ring, direct_io, file_system};
 use crate::io::uring::ShardFaults;
+use crate::shard::OfflineDirectory;
+use folders::Claimed;
 
 /// Files that a broker without partitions and clients has open, at most.
 const OPEN_FILES_MIN: u64 = 1_024;
@@ -47,6 +50,18 @@ pub enum StartupError {
         path: PathBuf,
         /// ` (pid N)` where it is known.
         holder: String,
+    },
+    /// A data folder is named twice, or by two names.
+    #[error("log.dirs names the folder {path} twice")]
+    FolderTwice {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// None of the data folders can be used.
+    #[error("none of the folders of log.dirs can be used: {folders}")]
+    NoFolder {
+        /// Each with its reason.
+        folders: String,
     },
     /// The machine does not allow what a broker needs.
     #[error(transparent)]
@@ -97,8 +112,10 @@ pub struct Prepared {
     pub admin: Option<TcpListener>,
     /// What goes wrong with shards' operations (tests).
     pub faults: Option<ShardFaults>,
-    /// Held as long as the broker runs.
-    pub lock: DirectoryLock,
+    /// Held as long as the broker runs, one a folder.
+    pub locks: Vec<DirectoryLock>,
+    /// Data folders that cannot be used: the broker serves the others.
+    pub offline: Vec<OfflineDirectory>,
     /// What an operator should be warned of.
     pub warnings: Vec<String>,
 }
@@ -108,14 +125,7 @@ pub struct Prepared {
 /// # Errors
 /// A [`StartupError`] that says what to do.
 pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
-    let folder_error = |source| StartupError::Folder {
-        path: config.log_dir.clone(),
-        source,
-    };
-    std::fs::create_dir_all(&config.log_dir).map_err(folder_error)?;
-    let path = config.log_dir.canonicalize().map_err(folder_error)?;
-    config.log_dir = path;
-    let lock = DirectoryLock::take(&config.log_dir)?;
+    let Claimed { locks, offline } = folders::claim(&mut config)?;
     ports::settle(&mut config.listeners.clients)?;
     let admin = config.admin_listener.as_ref().map(ports::bind_admin);
     let admin = admin.transpose()?;
@@ -124,9 +134,13 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
     // One ring for each shard and one for the controller.
     check_ring(cpus.len() + 1)?;
     check_open_files(OPEN_FILES_MIN)?;
-    let machine = machine::measure(&config.log_dir);
+    let folders = || locks.iter().map(DirectoryLock::folder);
+    let machine = machine::measure(folders());
     let budgets = Budgets::divide(&config, machine, cpus.len())?;
-    let mut warnings = warnings_of_folder(&config.log_dir)?;
+    let mut warnings: Vec<String> = offline.iter().map(OfflineDirectory::told).collect();
+    for folder in folders() {
+        warnings.extend(warnings_of_folder(folder)?);
+    }
     if cpus.len() > allowed.len() {
         warnings.push(format!(
             "{} shards share {} CPUs; coreline.cores above the number of CPUs only costs",
@@ -140,7 +154,8 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
         cpus,
         admin,
         faults: None,
-        lock,
+        locks,
+        offline,
         warnings,
     })
 }

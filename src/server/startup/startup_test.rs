@@ -40,6 +40,66 @@ fn a_folder_is_used_by_one_at_a_time() {
 }
 
 #[test]
+fn each_folder_is_claimed_once_and_one_that_cannot_be_used_is_left_out() {
+    let root = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| root.path().join(name);
+    let of = |names: &[&str]| {
+        let mut config = config(root.path(), 0);
+        config.log_dirs = names.iter().map(|name| path(name)).collect();
+        config
+    };
+    let first = prepare(of(&["a", "b"])).expect("free");
+    assert_eq!(first.config.log_dirs, [path("a"), path("b")]);
+    assert_eq!(first.config.metadata_log_dir(), path("a"));
+    let refusal = prepare(of(&["c", "b"])).expect_err("b is in use");
+    assert!(
+        matches!(refusal, StartupError::FolderInUse { .. }),
+        "{refusal}"
+    );
+    drop(first);
+    std::fs::write(path("file"), "").expect("written");
+    let prepared = prepare(of(&["a", "file", "b"])).expect("two can be used");
+    let offline: Vec<_> = prepared
+        .offline
+        .iter()
+        .map(|one| one.path.clone())
+        .collect();
+    assert_eq!(offline, [path("file")]);
+    assert_eq!(
+        (prepared.locks.len(), prepared.config.log_dirs.len()),
+        (2, 3)
+    );
+    let told = prepared
+        .warnings
+        .iter()
+        .filter(|line| line.contains("/file is offline"));
+    assert_eq!(told.count(), 1);
+    drop(prepared);
+    // The metadata log's has to serve, and some other.
+    assert!(prepare(of(&["file", "a"])).is_err());
+    let mut elsewhere = of(&["file"]);
+    elsewhere.metadata_log_dir = Some(path("a"));
+    let refusal = prepare(elsewhere).expect_err("nowhere to put data");
+    assert!(
+        matches!(refusal, StartupError::NoFolder { .. }),
+        "{refusal}"
+    );
+    std::os::unix::fs::symlink(path("a"), path("alias")).expect("linked");
+    for twice in [&["a", "alias"][..], &["b", "a", "alias"], &["b", "b/"]] {
+        let refusal = prepare(of(twice)).expect_err("twice");
+        assert!(
+            matches!(refusal, StartupError::FolderTwice { .. }),
+            "{refusal}"
+        );
+    }
+    let mut last = of(&["b", "a"]);
+    last.metadata_log_dir = Some(path("alias"));
+    let prepared = prepare(last).expect("free");
+    assert_eq!(prepared.config.metadata_log_dir(), path("a"));
+    assert_eq!(prepared.locks.len(), 2);
+}
+
+#[test]
 fn a_port_that_another_shares_willingly_is_refused() {
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn};
     use nix::sys::socket::{bind, getsockname, listen, setsockopt, socket, sockopt};

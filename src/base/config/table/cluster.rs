@@ -63,8 +63,8 @@ settings! {
     "Pause between readings of Java metrics.";
     "kafka.metrics.reporters": List => Some(""), Any, ReadOnly, NoMeaning;
     "Java classes that report Yammer metrics.";
-    "metadata.log.dir": String => None, Any, ReadOnly, Refused;
-    "Folder of the metadata log; here always the data folder.";
+    "metadata.log.dir": String => None, Any, ReadOnly, Effective;
+    "Folder of the metadata log; the first of `log.dirs` when it is not set.";
     "metadata.log.max.record.bytes.between.snapshots": Long => Some("20971520"),
         AtLeast(1), ReadOnly, Effective;
     "Bytes of new metadata records after which a snapshot is written.";

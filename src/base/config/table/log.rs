@@ -42,11 +42,11 @@ settings! {
         OneOf(&["compact", "delete"]), ClusterWide, NotYet;
     "What happens to old segments: `delete`, `compact`, both, or nothing.";
     "log.dir": List => Some("./data"), Any, ReadOnly, Effective;
-    "Folder of the data, used when `log.dirs` is not set.";
+    "Folders of the data, used when `log.dirs` is not set.";
     "log.dir.failure.timeout.ms": Long => Some("30000"), AtLeast(1), ReadOnly, NoMeaning;
     "Time to tell the controller of a failed log directory before the broker stops.";
     "log.dirs": List => None, Any, ReadOnly, Effective;
-    "Folder of the data; one only.";
+    "Folders of the data; a new partition goes to the one with the fewest.";
     "log.flush.interval.messages": Long => Some("9223372036854775807"),
         AtLeast(1), ClusterWide, Effective;
     "With write caching, flush before the answer after this many records of a partition.";

@@ -44,12 +44,13 @@ fn state(text: &mut Text, observer: &Observer) {
         "1 starting, 3 running, 6 stopping",
     )
     .value(&[], state);
-    let offline = observer.shards(|shards| shards.iter().any(|shard| shard.gauges.is_offline));
+    let count = |shard: &ShardView| shard.gauges.offline.len();
+    let offline = observer.shards(|shards| shards.iter().map(count).max().unwrap_or(0));
     text.gauge(
         "kafka_log_logmanager_offlinelogdirectorycount",
-        "Log directories that a failed write has taken offline",
+        "Log directories that do not serve",
     )
-    .value(&[], f64::from(u8::from(offline)));
+    .value(&[], offline as f64);
     text.gauge(
         "kafka_controller_kafkacontroller_activecontrollercount",
         "1: this broker is its own controller",

@@ -61,14 +61,15 @@ impl Whole {
     fn of(shards: &[ShardView]) -> Self {
         // Every shard knows the whole broker's.
         let most = |read: fn(&ShardView) -> usize| shards.iter().map(read).max().unwrap_or(0);
-        let unopened = most(|shard| shard.gauges.unopened);
+        let unserved = most(|shard| shard.gauges.unopened);
         let hosted: usize = shards.iter().map(|shard| shard.gauges.partitions).sum();
-        let stopped = shards.iter().filter(|shard| shard.gauges.is_offline);
-        let stopped: usize = stopped.map(|shard| shard.gauges.partitions).sum();
+        let stopped: usize = shards.iter().map(|shard| shard.gauges.stopped).sum();
+        // Shards keep what they hosted in a directory that failed, and soon know it as not served.
+        let offline = unserved.max(stopped);
         Self {
             topics: most(|shard| shard.gauges.topics),
-            hosted: hosted + unopened,
-            offline: unopened + stopped,
+            hosted: hosted - stopped + offline,
+            offline,
         }
     }
 }
@@ -87,7 +88,7 @@ fn totals(text: &mut Text, all: &[&PartitionReport], whole: &Whole) {
         (
             "kafka_server_replicamanager_leadercount",
             "Partitions led",
-            count(&|state| state.is_leader),
+            count(&|state| state.is_leader && !state.is_offline),
         ),
         (
             "kafka_server_replicamanager_underreplicatedpartitions",
@@ -106,7 +107,7 @@ fn totals(text: &mut Text, all: &[&PartitionReport], whole: &Whole) {
         ),
         (
             "kafka_server_replicamanager_offlinereplicacount",
-            "Partitions whose log does not open, or whose shard had a write fail",
+            "Partitions whose log does not open, or whose directory is offline",
             whole.offline as f64,
         ),
         (
@@ -122,7 +123,7 @@ fn totals(text: &mut Text, all: &[&PartitionReport], whole: &Whole) {
         (
             "kafka_controller_kafkacontroller_offlinepartitionscount",
             "Partitions that nobody can write or read: no leader, or their only log is offline",
-            count(&|state| !state.is_leader) + whole.offline as f64,
+            count(&|state| !state.is_leader && !state.is_offline) + whole.offline as f64,
         ),
         (
             "coreline_partitions_damaged",
