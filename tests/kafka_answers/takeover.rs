@@ -41,23 +41,39 @@ fn create(peer: &mut Peer, name: &str) -> Uuid {
     response.topics[0].topic_id
 }
 
+/// Asks until there is an answer: Apache Kafka may not know a topic or lead its partitions yet when
+/// it says that it has created it.
+fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..400 {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{what}: no answer");
+}
+
 /// Appends a batch; answers its offset.
 fn append(peer: &mut Peer, topic: &str) -> i64 {
-    let request = produce(peer, topic, 0, batch(&RECORDS, Codec::Lz4));
-    let response: ProduceResponse = peer.ask(13, &request);
-    let partition = &response.responses[0].partition_responses[0];
-    assert!(partition.error_code.is_none(), "{response:?}");
-    partition.base_offset.0
+    until(topic, || {
+        peer.learn();
+        let request = produce(peer, topic, 0, batch(&RECORDS, Codec::Lz4));
+        let response: ProduceResponse = peer.ask(13, &request);
+        let partition = &response.responses[0].partition_responses[0];
+        (partition.error_code.is_none()).then_some(partition.base_offset.0)
+    })
 }
 
 /// The end of a partition, which has been read from its start.
 fn end(peer: &mut Peer, topic: &str) -> i64 {
-    let request = fetch(peer, topic, 0, 0);
-    let response: FetchResponse = peer.ask(17, &request);
-    let partition = &response.responses[0].partitions[0];
-    assert!(partition.error_code.is_none(), "{response:?}");
-    assert!(!partition.records.as_ref().expect("records").is_empty());
-    partition.high_watermark.0
+    until(topic, || {
+        peer.learn();
+        let request = fetch(peer, topic, 0, 0);
+        let response: FetchResponse = peer.ask(17, &request);
+        let partition = &response.responses[0].partitions[0];
+        let is_read = !partition.records.as_ref()?.is_empty();
+        (partition.error_code.is_none() && is_read).then_some(partition.high_watermark.0)
+    })
 }
 
 /// A producer id, asked for until there is one.
@@ -68,14 +84,10 @@ fn producer_id(peer: &mut Peer) -> i64 {
         producer_id: ProducerId::NONE,
         producer_epoch: ProducerEpoch::NONE,
     };
-    for _ in 0..200 {
+    until("a producer id", || {
         let response: InitProducerIdResponse = peer.ask(5, &request);
-        if response.error_code.is_none() {
-            return response.producer_id.0;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("no producer id is given");
+        (response.error_code.is_none()).then_some(response.producer_id.0)
+    })
 }
 
 pub fn there_and_back(folder: &Path) {
