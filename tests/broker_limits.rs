@@ -1,4 +1,5 @@
-//! How many connections there may be, and how fast they may come, over sockets.
+//! How many connections there may be, and how fast they may come, over sockets; and how much one
+//! request may bring.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broker;
@@ -6,8 +7,11 @@ mod broker;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 
-use broker::{Client, Harness, HarnessOptions};
+use broker::{Client, Harness, HarnessOptions, batch, requests};
+use coreline::base::error_code::ErrorCode;
+use coreline::base::limits::JOURNAL_BYTES_MIN;
 use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
+use coreline::wire::messages::produce::ProduceResponse;
 
 /// Long enough that a connection that is served would have been answered.
 const NO_ANSWER_FOR: Duration = Duration::from_millis(500);
@@ -123,4 +127,40 @@ fn connections_past_the_rate_begin_later_and_all_are_served() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// The smallest journal has fewer blocks than this request has batches.
+#[test]
+fn a_request_for_more_partitions_than_the_journal_has_blocks_holds_nobody_up() {
+    const PARTITIONS: i32 = 600;
+    let mut harness = Harness::start(HarnessOptions {
+        set: |config| config.journal_bytes = Some(JOURNAL_BYTES_MIN as u64),
+        ..HarnessOptions::default()
+    });
+    harness.create_topic("many", PARTITIONS);
+    harness.create_topic("other", 1);
+    let (mut client, mut other) = (harness.connect(), harness.connect());
+    for offset in 0..2 {
+        let batches = (0..PARTITIONS).map(|index| (index, batch(1, 1)));
+        let mut request = requests::produce("many", -1, batches);
+        request.timeout_ms = 60_000;
+        let sent_at = Instant::now();
+        client.send(&request, 9);
+        let one = requests::produce("other", -1, [(0, batch(1, 1))]);
+        let answered: ProduceResponse = other.ask(&one, 9);
+        assert_eq!(appended(&answered), [(ErrorCode::NONE, offset)]);
+        let (_, answered) = client.receive::<ProduceResponse>(9);
+        let all = vec![(ErrorCode::NONE, offset); PARTITIONS as usize];
+        assert_eq!(appended(&answered), all);
+        let took = sent_at.elapsed();
+        assert!(took < Duration::from_secs(40), "{took:?}");
+    }
+}
+
+fn appended(response: &ProduceResponse) -> Vec<(ErrorCode, i64)> {
+    let topics = response.responses.iter();
+    let partitions = topics.flat_map(|topic| &topic.partition_responses);
+    partitions
+        .map(|partition| (partition.error_code, partition.base_offset.0))
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::task::sleep_until;
 use crate::base::time::MonotonicNs;
@@ -80,13 +80,21 @@ impl Waiters {
     }
 }
 
-/// Turns in the order of asking: whoever holds a [`Turn`] is alone until it is dropped.
+/// Turns in the order of asking: whoever holds a [`Turn`] is alone until it is dropped. Handing it
+/// on wakes the next one only, however many wait.
 #[derive(Debug, Default)]
 pub struct Turns {
     next: Cell<u64>,
-    /// Who asked and neither has nor gave up; the front one has the turn.
-    queue: RefCell<VecDeque<u64>>,
-    waiters: Waiters,
+    /// Who asked and neither has nor gave up, in the order of the numbers; the front one has the
+    /// turn.
+    queue: RefCell<VecDeque<Asked>>,
+}
+
+/// One in the queue, and how it is woken once it has waited.
+#[derive(Debug)]
+struct Asked {
+    number: u64,
+    waker: Option<Waker>,
 }
 
 /// The right to go on alone.
@@ -100,19 +108,25 @@ impl Turns {
     /// Waits for the turn.
     pub async fn take(&self) -> Turn<'_> {
         let turn = self.queue_up();
-        self.waiters
-            .wait_for(|| turn.is_first().then_some(()))
-            .await;
+        std::future::poll_fn(|context| turn.poll_first(context)).await;
         turn
     }
 
     /// Waits for the turn until `deadline`.
     pub async fn take_until(&self, deadline: MonotonicNs) -> Option<Turn<'_>> {
         let turn = self.queue_up();
-        self.waiters
-            .wait_until(deadline, || turn.is_first().then_some(()))
-            .await?;
-        Some(turn)
+        if turn.is_first() {
+            return Some(turn);
+        }
+        let mut timer = pin!(sleep_until(deadline));
+        let is_first = std::future::poll_fn(|context| {
+            if turn.poll_first(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            timer.as_mut().poll(context).map(|()| false)
+        })
+        .await;
+        is_first.then_some(turn)
     }
 
     /// Whether nobody has or awaits a turn.
@@ -123,7 +137,8 @@ impl Turns {
     fn queue_up(&self) -> Turn<'_> {
         let number = self.next.get();
         self.next.set(number + 1);
-        self.queue.borrow_mut().push_back(number);
+        let waker = None;
+        self.queue.borrow_mut().push_back(Asked { number, waker });
         Turn {
             turns: self,
             number,
@@ -133,19 +148,77 @@ impl Turns {
 
 impl Turn<'_> {
     fn is_first(&self) -> bool {
-        self.turns.queue.borrow().front() == Some(&self.number)
+        let queue = self.turns.queue.borrow();
+        queue.front().map(|asked| asked.number) == Some(self.number)
+    }
+
+    fn poll_first(&self, context: &Context<'_>) -> Poll<()> {
+        if self.is_first() {
+            return Poll::Ready(());
+        }
+        let mut queue = self.turns.queue.borrow_mut();
+        let place = queue.binary_search_by_key(&self.number, |asked| asked.number);
+        if let Some(asked) = place.ok().and_then(|place| queue.get_mut(place)) {
+            asked.waker = Some(context.waker().clone());
+        }
+        Poll::Pending
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let was_first = self.is_first();
-        self.turns
-            .queue
-            .borrow_mut()
-            .retain(|number| *number != self.number);
-        if was_first {
-            self.turns.waiters.wake_all();
+        let mut queue = self.turns.queue.borrow_mut();
+        if let Ok(place) = queue.binary_search_by_key(&self.number, |asked| asked.number) {
+            queue.remove(place);
         }
+        let next = queue.front_mut().filter(|_| was_first);
+        let waker = next.and_then(|asked| asked.waker.take());
+        drop(queue);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_turn_is_handed_to_the_next_alone() {
+        let turns = Turns::default();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let context = &mut Context::from_waker(&waker);
+        let woken = || count.0.load(Ordering::Relaxed);
+        let first = turns.queue_up();
+        assert!(first.poll_first(context).is_ready());
+        let [gives_up, second, third] = [turns.queue_up(), turns.queue_up(), turns.queue_up()];
+        for turn in [&gives_up, &second, &third] {
+            assert!(turn.poll_first(context).is_pending());
+        }
+        drop(gives_up);
+        assert_eq!(woken(), 0, "it had no turn to hand on");
+        drop(first);
+        assert_eq!(woken(), 1);
+        assert!(second.poll_first(context).is_ready());
+        assert!(third.poll_first(context).is_pending());
+        drop((second, third));
+        assert_eq!(woken(), 2);
+        assert!(turns.is_idle());
     }
 }

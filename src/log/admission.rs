@@ -11,6 +11,7 @@ use super::journal::record::LogId;
 use super::journal::reservation;
 use super::log_id_file::LogIdFile;
 use super::partition_log::Log;
+use crate::base::ids::Offset;
 use crate::base::limits::BLOCK_BYTES;
 use crate::log::format::file_names::LOG_ID;
 
@@ -101,22 +102,33 @@ impl Log {
     pub(crate) async fn begin_life(self: &Rc<Self>) -> Result<(), LogError> {
         self.active_segment().writer(false).await?;
         let log_id = self.shard.next_uuid().0;
-        self.write_life(log_id).await?;
+        self.write_life_at_rest(log_id).await?;
         self.set_log_id(log_id);
         Ok(())
     }
 
-    /// Says, durably, where the log stands: what its records are read from on. All below is
-    /// durable in segments.
-    pub(crate) async fn write_life(&self, log_id: LogId) -> Result<(), LogError> {
+    /// Says, durably, that the log ends where its files do.
+    pub(crate) async fn write_life_at_rest(&self, log_id: LogId) -> Result<(), LogError> {
         let segment = self.active_segment();
+        let place = (segment.base_offset, segment.size.get());
+        self.write_life(log_id, place, self.log_end_offset()).await
+    }
+
+    /// Says, durably, where the log stands: what its records are read from on. All below `place`
+    /// is durable in segments, all below `log_end` there or in the journal.
+    pub(crate) async fn write_life(
+        &self,
+        log_id: LogId,
+        (segment_base, position): (Offset, u64),
+        log_end: Offset,
+    ) -> Result<(), LogError> {
         let file = LogIdFile {
             incarnation: self.shard.incarnation,
             shard: self.shard.shard,
             log_id,
-            segment_base: segment.base_offset,
-            position: segment.size.get(),
-            log_end: self.log_end_offset(),
+            segment_base,
+            position,
+            log_end,
             log_start: self.log_start_offset(),
             recovery_point: self.recovery_point.get(),
         };

@@ -4,10 +4,12 @@ use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 
+use super::error::LogError;
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Claim, Copied, Done, Entry, Result, Signal};
 use super::partition_log::{Log, LogStatus};
 use super::segment::{Segment, floor_to_block};
+use crate::base::ids::Offset;
 use crate::base::limits::BLOCK_BYTES;
 use crate::metrics::touched;
 
@@ -130,6 +132,21 @@ impl Log {
             let flushed = &snapshot.segment.flushed;
             flushed.set(flushed.get().max(snapshot.written));
         }
+    }
+
+    /// Whether the log is being changed, or has bytes of the claim written and not flushed.
+    pub(crate) fn must_settle(&self, claim: &Claim) -> bool {
+        let status = self.status.get();
+        if status == LogStatus::Gone {
+            return false;
+        }
+        let is_written = |segment: Rc<Segment>| {
+            let end = claimed_end(claim, &segment);
+            segment.flushed.get() < end && segment.written.get() >= end
+        };
+        self.is_truncating.get()
+            || status == LogStatus::Deleting
+            || self.open_claim(claim).is_some_and(is_written)
     }
 
     /// Flushes what was completed and written meanwhile: it need not be copied, and is perhaps no
@@ -280,8 +297,8 @@ impl Log {
         }
     }
 
-    fn watermark(&self) -> Option<Entry> {
-        let log_id = self.log_id()?;
+    /// Where all below is durable in segments.
+    fn place_in_segments(&self) -> Option<(Offset, u64)> {
         let segments = self.segments.borrow();
         let segment = segments
             .values()
@@ -291,13 +308,59 @@ impl Log {
             true => segment.flushed.get().max(segment.partial_end.get()),
             false => 0,
         };
+        Some((segment.base_offset, position))
+    }
+
+    /// Lets the log's files say what its WATERMARK would: its id file names the place below which
+    /// all is durable in segments, as it does when the log gets its id. No record of the claim is
+    /// needed then.
+    pub(crate) async fn leave_ring(self: &Rc<Self>, claim: &Claim) -> Result<()> {
+        loop {
+            self.write_partial_block(claim).await?;
+            if self.wait_until_settled().await? {
+                return Ok(());
+            }
+            if !self.must_settle(claim) {
+                break;
+            }
+            self.flush_if_written(claim).await?;
+        }
+        let (Some(log_id), Some(_)) = (self.log_id(), self.place_in_segments()) else {
+            return Ok(());
+        };
+        // Whoever changes or deletes the log from here on waits for the file.
+        self.is_leaving_ring.set(true);
+        let written = self
+            .in_time(async || match self.place_in_segments() {
+                Some(place) => self.write_life(log_id, place, self.stable_end()).await,
+                None => Ok(()),
+            })
+            .await;
+        self.is_leaving_ring.set(false);
+        self.waiters.wake_all();
+        match written {
+            // It is being deleted.
+            Err(LogError::Closed) => self.wait_until_settled().await.map(drop),
+            written => written,
+        }
+    }
+
+    /// Waits until nobody writes the log's id file.
+    pub(crate) async fn wait_until_left(&self) -> Result<()> {
+        let left = || (!self.is_leaving_ring.get()).then_some(());
+        self.shard.health.race(&self.waiters, left).await
+    }
+
+    fn watermark(&self) -> Option<Entry> {
+        let log_id = self.log_id()?;
+        let (segment_base, position) = self.place_in_segments()?;
         let mut inline = BytesMut::with_capacity(16);
         inline.extend_from_slice(&self.log_start_offset().0.to_be_bytes());
         inline.extend_from_slice(&self.recovery_point().0.to_be_bytes());
         let header = RecordHeader {
             end_before: self.log_end_offset(),
             end_after: self.log_end_offset(),
-            ..RecordHeader::new(RecordKind::Watermark, log_id, segment.base_offset, position)
+            ..RecordHeader::new(RecordKind::Watermark, log_id, segment_base, position)
         };
         Some(Entry::control(header, inline.freeze(), Done::Nothing))
     }

@@ -57,6 +57,7 @@ impl Log {
     /// Waits for every write in flight of this log, also those whose future was dropped.
     async fn wait_for_own_writes(&self) -> Result<()> {
         self.wait_all_durable().await?;
+        self.wait_until_left().await?;
         self.wait_until_named().await?;
         let segments: Vec<_> = self.segments.borrow().values().cloned().collect();
         for segment in segments {

@@ -32,8 +32,14 @@
 //!   reserved before. Broken by full disk, full ring: `full_disk`, `full_ring`.
 //! * one ring file is free beside what is admitted, so that the oldest can always be
 //!   released. Broken by full ring with many quiet logs: `full_ring`.
+//! * the release of a file writes less into the ring than it frees, however many logs the file
+//!   names: those without room for a WATERMARK leave the ring, their id files say where they stand.
+//!   Broken by more logs than the ring can name: `more_logs_than_the_ring_can_name`.
+//! * whoever waits for room looks again whenever some has come, also where records shared blocks
+//!   and so took less than was reserved. Broken by more small appends at once than the ring has
+//!   blocks: `one_request_for_many_partitions_needs_no_more_than_some_cycles`.
 //! * an append answered REQUEST_TIMED_OUT is not in the log. Broken by deadline during the
-//!   wait: `full_ring`.
+//!   wait: `full_ring`, `what_times_out_is_not_in_the_log`.
 //! * files are reused strictly oldest first, each when a durable cycle has named a lowest
 //!   live sequence past it and all that its logs need lies elsewhere, durably. Broken by
 //!   power cut right after the reuse: `seeded_file_reused_before_directory_sync`.

@@ -59,6 +59,8 @@ use crate::io::wait;
 #[cfg(test)]
 mod creation_test;
 #[cfg(test)]
+mod crowd_test;
+#[cfg(test)]
 mod full_disk_test;
 #[cfg(test)]
 mod log_test;

@@ -102,6 +102,8 @@ pub struct Log {
     /// Bytes appended since the last producer snapshot.
     pub(crate) bytes_since_snapshot: Cell<u64>,
     pub(crate) is_snapshot_under_way: Cell<bool>,
+    /// Its id file is being written, so that no record need stay in the journal.
+    pub(crate) is_leaving_ring: Cell<bool>,
     pub(crate) is_flush_timed: Cell<bool>,
     /// When expired producers are looked for again.
     pub(crate) next_expiry: Cell<crate::base::time::MonotonicNs>,
@@ -190,6 +192,7 @@ impl Log {
             is_reserving_ahead: Cell::new(false),
             bytes_since_snapshot: Cell::new(0),
             is_snapshot_under_way: Cell::new(false),
+            is_leaving_ring: Cell::new(false),
             is_flush_timed: Cell::new(false),
             next_expiry: Cell::default(),
             last_duplicate_end: Cell::new(None),

@@ -314,6 +314,7 @@ impl Log {
         }
         self.wait_all_durable().await?;
         self.drop_next().await?;
+        self.wait_until_left().await?;
         self.wait_until_named().await?;
         let unfinished: Vec<Rc<Segment>> = {
             let segments = self.segments.borrow();

@@ -137,6 +137,7 @@ impl Log {
     }
 
     async fn truncate_at_rest(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
+        self.wait_until_left().await?;
         let cut = self.find_cut(offset).await?;
         let place = (cut.segment.base_offset, cut.position);
         self.record_change(RecordKind::Truncate, place, cut.end)
@@ -180,7 +181,8 @@ impl Log {
         let Some(log_id) = self.log_id() else {
             return Err(LogError::Closed);
         };
-        self.in_time(async || self.write_life(log_id).await).await
+        self.in_time(async || self.write_life_at_rest(log_id).await)
+            .await
     }
 
     fn set_ends(&self, end: Offset, place: (i64, u64)) {
@@ -314,6 +316,7 @@ impl Log {
     }
 
     async fn reset_at_rest(self: &Rc<Self>, offset: Offset) -> Result<()> {
+        self.wait_until_left().await?;
         self.record_change(RecordKind::Reset, (offset, 0), offset)
             .await?;
         let done = self.carry_out_reset(offset).await;
@@ -351,7 +354,7 @@ impl Log {
 
     /// Tries a step of a change that the journal knows until the disk has room for it. Meanwhile
     /// whoever would wait for this log's part of the ring is refused.
-    async fn in_time(&self, mut step: impl AsyncFnMut() -> Result<()>) -> Result<()> {
+    pub(crate) async fn in_time(&self, mut step: impl AsyncFnMut() -> Result<()>) -> Result<()> {
         let mut short_of_disk = None;
         loop {
             let error = match step().await {

@@ -2,7 +2,9 @@
 //! asked-for replicas have them durably, nobody waiting for another partition's disk.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 
@@ -17,6 +19,10 @@ use crate::io;
 use crate::io::reply::ReplySender;
 use crate::log::{AppendContext, AppendError, AppendOrigin, Appended, BufferBytes, Log};
 use crate::metrics::{Counter, ShardMetrics, Visit};
+
+/// While an append waits for room, those behind it are looked at so often: requests wait at least a
+/// second.
+const LATE_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// When an append is answered (`acks`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,9 +201,50 @@ impl Partition {
         loop {
             let next = self.appends.borrow_mut().pop_front();
             let Some(queued) = next else { break };
-            self.append_one(queued).await;
+            self.append_in_turn(queued).await;
         }
         self.is_appending.set(false);
+    }
+
+    /// One append; those behind it whose time passes meanwhile need not wait for it to be told.
+    async fn append_in_turn(&self, queued: QueuedAppend) {
+        let mut appending = pin!(self.append_one(queued));
+        loop {
+            let deadline = io::now().after(LATE_LOOK_INTERVAL);
+            let appended = io::task::with_deadline(deadline, appending.as_mut()).await;
+            if appended.is_some() {
+                return;
+            }
+            self.refuse_late();
+        }
+    }
+
+    /// Answers the queued appends whose time has passed: they are not in the log.
+    fn refuse_late(&self) {
+        let now = io::now();
+        let late: Vec<QueuedAppend> = {
+            let mut appends = self.appends.borrow_mut();
+            if appends.iter().all(|queued| queued.deadline > now) {
+                return;
+            }
+            let (late, rest) = appends
+                .drain(..)
+                .partition::<Vec<_>, _>(|queued| queued.deadline <= now);
+            appends.extend(rest);
+            late
+        };
+        for mut queued in late {
+            self.count_failure(queued.batch.len());
+            queued.visit.started_at = now;
+            let times = AppendTimes {
+                visit: queued.visit,
+                appended_at: now,
+                answered_at: now,
+                ..AppendTimes::default()
+            };
+            let timed_out = Err(PartitionError::TimedOut.into());
+            queued.answer.complete(timed_out, times);
+        }
     }
 
     async fn append_one(&self, queued: QueuedAppend) {

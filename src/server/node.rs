@@ -284,7 +284,7 @@ impl Node {
         let now = io::now();
         let mut stalled = Vec::new();
         for connection in self.connections.all() {
-            connection.settle(now);
+            connection.settle();
             let since = connection.sending_since();
             if let Some(since) = since.filter(|at| now.since(*at) > STALLED_SEND_MAX_SHORT) {
                 stalled.push((since, connection));

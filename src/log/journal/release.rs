@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use super::queue::Signal;
+use super::record::RECORD_HEADER_BYTES;
 use super::writer::Journal;
 use super::{Claim, Result};
 use crate::io::flush_group::Flushed;
@@ -24,6 +25,55 @@ pub(crate) enum Copied {
     Nothing,
     /// So many bytes were queued again.
     Forward(usize),
+}
+
+/// What the next step for a log is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// None: the ring vouches for the log without the file.
+    Vouched,
+    /// The log is changing, or written and not flushed: that comes first.
+    Settle,
+    /// Its partial block goes to the segment.
+    ToSegment,
+    /// The ring has no room even for its WATERMARK: its files are to say all.
+    Leave,
+}
+
+/// What one release may still write into the ring.
+struct Share {
+    copied: usize,
+    all: usize,
+}
+
+/// A WATERMARK in the ring.
+const WATERMARK_BYTES: usize = RECORD_HEADER_BYTES + 16;
+
+impl Share {
+    /// Queues what the ring is to say of the claim from now on, if there is room. Never waits.
+    fn use_for(&mut self, claim: &Claim, signal: &Rc<Signal>) -> Step {
+        if claim.log.must_settle(claim) {
+            return Step::Settle;
+        }
+        if self.all < WATERMARK_BYTES {
+            return Step::Leave;
+        }
+        let left = self
+            .all
+            .saturating_sub(WATERMARK_BYTES + RECORD_HEADER_BYTES);
+        let most = self.copied.min(left);
+        match claim.log.copy_forward(claim, most, signal) {
+            None => return Step::ToSegment,
+            Some(Copied::Nothing) => {}
+            Some(Copied::Forward(bytes)) => {
+                self.copied -= bytes;
+                self.all -= RECORD_HEADER_BYTES + bytes;
+            }
+        }
+        self.all -= WATERMARK_BYTES;
+        claim.log.queue_watermark(signal);
+        Step::Vouched
+    }
 }
 
 impl Journal {
@@ -82,21 +132,7 @@ impl Journal {
         self.write_back(&claims).await?;
         self.flush(&claims).await?;
         let signal = Signal::new(&self.options.health);
-        let mut copy_left = self.options.sizes.copy_bytes as usize;
-        for claim in &claims {
-            if claim.log.flush_if_written(claim).await? {
-                continue;
-            }
-            if let Some(copied) = claim.log.copy_forward(claim, copy_left, &signal) {
-                if let Copied::Forward(bytes) = copied {
-                    copy_left -= bytes;
-                }
-            } else {
-                claim.log.write_partial_block(claim).await?;
-                claim.log.wait_until_settled().await?;
-            }
-            claim.log.queue_watermark(&signal);
-        }
+        self.vouch_elsewhere(claims, &signal).await?;
         signal.wait(&self.options.health).await?;
         {
             let mut state = self.state.borrow_mut();
@@ -120,6 +156,41 @@ impl Journal {
             }
         }
         self.kick();
+        Ok(())
+    }
+
+    /// Copies forward what logs still need of the file and queues their WATERMARKs, or brings it to
+    /// their files. What goes into the ring is queued without waiting in between: one record after
+    /// the other, as disk writes end, would take a block each and more than the release frees.
+    async fn vouch_elsewhere(&self, mut claims: Vec<Claim>, signal: &Rc<Signal>) -> Result<()> {
+        let mut share = Share {
+            copied: self.options.sizes.copy_bytes as usize,
+            all: self.options.sizes.release_bytes as usize,
+        };
+        while !claims.is_empty() {
+            let mut left = Vec::new();
+            for claim in claims {
+                match share.use_for(&claim, signal) {
+                    Step::Vouched => {}
+                    step => left.push((claim, step)),
+                }
+            }
+            let again: Vec<Claim> = left
+                .iter()
+                .filter(|(_, step)| *step != Step::Leave)
+                .map(|(claim, _)| claim.clone())
+                .collect();
+            for_each_limited(left, OPERATIONS_IN_FLIGHT, |(claim, step)| async move {
+                match step {
+                    Step::Vouched => Ok(()),
+                    Step::Settle => claim.log.flush_if_written(&claim).await.map(drop),
+                    Step::ToSegment => claim.log.write_partial_block(&claim).await,
+                    Step::Leave => claim.log.leave_ring(&claim).await,
+                }
+            })
+            .await?;
+            claims = again;
+        }
         Ok(())
     }
 

@@ -30,6 +30,8 @@ pub struct RingSizes {
     pub control_bytes: u64,
     /// What the release of one file may copy forward.
     pub copy_bytes: u64,
+    /// What it may write into the ring altogether: less than the file that it frees.
+    pub release_bytes: u64,
     /// Appends that one direct write takes; one that is larger goes alone.
     pub run_bytes_max: usize,
     /// Bytes of direct writes in flight from which on no other begins.
@@ -80,6 +82,7 @@ impl RingSizes {
             direct_bytes: cycle_bytes_max.min(DIRECT_BYTES),
             control_bytes: start / 16,
             copy_bytes: file_bytes / 4,
+            release_bytes: file_bytes / 2,
             run_bytes_max: CYCLE_BYTES_MAX,
             direct_in_flight_max: usize::MAX,
         }

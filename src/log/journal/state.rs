@@ -10,6 +10,7 @@ use super::record::{LogId, RecordHeader, RecordKind};
 use super::ring::RingFile;
 use super::room::RingOrder;
 use super::writer::Journal;
+use crate::base::limits::BLOCK_BYTES;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, AlignedBuffer};
 use crate::log::partition_log::Log;
@@ -241,6 +242,36 @@ impl Journal {
             flushed_logs.iter().for_each(|log| log.raise_stable_end());
             self.state.borrow_mut().keep_list(cycle.completions);
         }
+    }
+
+    /// Idle, with durable work for which no durable cycle vouches.
+    pub(super) fn needs_closing(&self) -> bool {
+        let state = self.state.borrow();
+        state.in_flight.is_empty()
+            && state.ready.is_empty()
+            && state.last_record_sequence > state.vouched_sequence
+    }
+
+    /// Queues a note of each changed log's durable end; they make the closing cycle.
+    pub(super) fn queue_notes(&self) {
+        let changed = {
+            let mut state = self.state.borrow_mut();
+            if !state.ready.is_empty() {
+                return;
+            }
+            state.is_forced = true;
+            std::mem::take(&mut state.changed)
+        };
+        let notes_max = self.options.sizes.cycle_bytes_max / (2 * BLOCK_BYTES);
+        for (place, log) in changed.into_iter().enumerate() {
+            log.journal_queue().is_changed.set(false);
+            if place < notes_max
+                && let Some(note) = log.durable_note()
+            {
+                self.enqueue(&log, note);
+            }
+        }
+        self.kick();
     }
 
     /// The seeded fault: tells of a cycle that is not written yet.

@@ -228,36 +228,6 @@ impl Journal {
         is_free && (state.is_forced || !state.ready.is_empty())
     }
 
-    /// Idle, with durable work for which no durable cycle vouches.
-    fn needs_closing(&self) -> bool {
-        let state = self.state.borrow();
-        state.in_flight.is_empty()
-            && state.ready.is_empty()
-            && state.last_record_sequence > state.vouched_sequence
-    }
-
-    /// Queues a note of each changed log's durable end; they make the closing cycle.
-    fn queue_notes(&self) {
-        let changed = {
-            let mut state = self.state.borrow_mut();
-            if !state.ready.is_empty() {
-                return;
-            }
-            state.is_forced = true;
-            std::mem::take(&mut state.changed)
-        };
-        let notes_max = self.options.sizes.cycle_bytes_max / (2 * BLOCK_BYTES);
-        for (place, log) in changed.into_iter().enumerate() {
-            log.journal_queue().is_changed.set(false);
-            if place < notes_max
-                && let Some(note) = log.durable_note()
-            {
-                self.enqueue(&log, note);
-            }
-        }
-        self.kick();
-    }
-
     /// Builds and issues one cycle from what is queued. False when nothing can be.
     fn start_cycle(self: &Rc<Self>) -> bool {
         let mut state = self.state.borrow_mut();
@@ -291,6 +261,7 @@ impl Journal {
         let mut directs = std::mem::take(&mut plan.directs);
         self.directs_in_flight
             .set(self.directs_in_flight.get() + directs.len());
+        let reserved = plan.reserved;
         let (sequence, buffer) = self.encode(&mut state, &mut plan, file);
         state.spare_plan = plan.emptied();
         if let Some(cycle) = state.in_flight.back_mut() {
@@ -299,6 +270,10 @@ impl Journal {
         state.order.place(buffer.len() as u64);
         let ring_file = state.files.get(file).map(|live| live.file.clone());
         drop(state);
+        if reserved > buffer.len() as u64 {
+            // Small records share blocks: what they reserved beyond that is there again.
+            self.room.wake_all();
+        }
         directs.drain(..).for_each(|run| self.start_direct(run));
         if is_seeded(SeededBug::AckBeforeFlush) {
             self.complete_early(sequence);

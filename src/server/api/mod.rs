@@ -46,7 +46,6 @@ use super::connection::{Answer, CloseReason, Outcome, Progress, guarded};
 use super::context::RequestContext;
 use crate::base::ids::CorrelationId;
 use crate::base::limits::KIB;
-use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass};
 use crate::metrics::Stage;
 use crate::wire::api;
@@ -62,18 +61,15 @@ const ANSWER_BYTES_UNCHARGED: usize = 64 * KIB;
 /// How long a larger one waits for memory: as long as clients wait for an answer by default.
 const ANSWER_MEMORY_WAIT: Duration = Duration::from_secs(30);
 
-/// What starting a request gives: until when it may wait, and how far it is.
-pub type Started = (Option<MonotonicNs>, Progress);
-
 /// Starts a request whose header has been read. Never waits.
 pub fn start(
     context: &Rc<RequestContext>,
     header: RequestHeader,
     reader: Reader,
-) -> Result<Started, CloseReason> {
+) -> Result<Progress, CloseReason> {
     if !header.is_version_served() {
         let answer = encode(&unsupported_version_response(), 0, header.correlation_id);
-        return Ok((None, Progress::Ready(answer)));
+        return Ok(Progress::Ready(answer));
     }
     let call = Call {
         context,
@@ -117,7 +113,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     /// A handler that answers with a message.
-    fn answer<Q, R, F>(self, class: TaskClass, handler: F) -> Result<Started, CloseReason>
+    fn answer<Q, R, F>(self, class: TaskClass, handler: F) -> Result<Progress, CloseReason>
     where
         Q: Message + 'static,
         R: Message + 'static,
@@ -139,7 +135,7 @@ impl Call<'_> {
         self,
         class: TaskClass,
         handler: F,
-    ) -> Result<Started, CloseReason>
+    ) -> Result<Progress, CloseReason>
     where
         Q: Message + Clone + 'static,
         R: Message + 'static,
@@ -170,7 +166,7 @@ impl Call<'_> {
     }
 
     /// A handler that answers with encoded pieces.
-    fn spawn<Q, F>(mut self, class: TaskClass, handler: F) -> Result<Started, CloseReason>
+    fn spawn<Q, F>(mut self, class: TaskClass, handler: F) -> Result<Progress, CloseReason>
     where
         Q: Message + 'static,
         F: AsyncFnOnce(&RequestContext, &RequestHeader, Q) -> Outcome + 'static,
@@ -189,7 +185,7 @@ impl Call<'_> {
             }
             outcome
         };
-        Ok((None, Progress::Handler(io::spawn(class, task))))
+        Ok(Progress::Handler(io::spawn(class, task)))
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! A request's batches are judged by their headers alone here, then handed to the shards that own
 //! their partitions, before the connection parses its next request: appends of one connection keep
-//! its order. The answer leaves when every batch is as durable as `acks` asks. With acks=0 nothing
+//! its order. The answer leaves when every batch is as durable as `acks` asks, or is refused by its
+//! owner: one that finds no room in time is REQUEST_TIMED_OUT and not in the log, and what is in
+//! the log is told as such, even where its disk takes longer than the request's timeout: Kafka's
+//! timeout too is one for replicas and bounds no write. With acks=0 nothing
 //! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
 //!
 //! Null records: Kafka never answers; here they are INVALID_RECORD. A refusal by the log comes with
@@ -19,7 +22,7 @@ use std::rc::Rc;
 pub use check::check_records;
 pub use in_flight::ProduceInFlight;
 
-use super::{Started, decode};
+use super::decode;
 use crate::base::error_code::ErrorCode;
 use crate::base::few::Few;
 use crate::base::ids::{Offset, ShardId, TopicPartition};
@@ -67,7 +70,7 @@ pub fn start(
     context: &Rc<RequestContext>,
     header: &RequestHeader,
     mut reader: Reader,
-) -> Result<Started, CloseReason> {
+) -> Result<Progress, CloseReason> {
     let frame_bytes = reader.remaining();
     let request: ProduceRequest = decode(&mut reader, header)?;
     let timeout = u64::try_from(request.timeout_ms).unwrap_or(0);
@@ -100,7 +103,7 @@ pub fn start(
         ..ProduceResponse::default()
     };
     let in_flight = ProduceInFlight::new(context, header, (response, waits), required_acks);
-    Ok((Some(deadline), Progress::Produce(in_flight)))
+    Ok(Progress::Produce(in_flight))
 }
 
 fn send_all(

@@ -207,9 +207,9 @@ impl Connection {
     }
 
     /// Makes the answers behind one that is not read, so that their requests' memory is free.
-    pub fn settle(&self, now: MonotonicNs) {
+    pub fn settle(&self) {
         if self.sending_since().is_some() {
-            self.pipeline.settle(now);
+            self.pipeline.settle();
         }
     }
 

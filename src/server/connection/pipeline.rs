@@ -78,8 +78,6 @@ pub struct InFlight {
     pub received_at: MonotonicNs,
     /// How long it took until it was handed over.
     pub times: StageTimes,
-    /// Until when a produce waits.
-    pub deadline: Option<MonotonicNs>,
     /// How far it is.
     pub progress: Progress,
     /// The memory of its frame until the answer is made, then that of the answer until it has
@@ -118,15 +116,12 @@ impl InFlight {
     }
 
     /// Makes the answer now if that can be; answers its bytes if it was made now.
-    fn settle(&mut self, now: MonotonicNs) -> usize {
+    fn settle(&mut self) -> usize {
         if matches!(self.progress, Progress::Ready(_)) {
             return 0;
         }
         let outcome = match self.poll_outcome(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,
-            Poll::Pending if self.deadline.is_some_and(|deadline| now >= deadline) => {
-                self.time_out()
-            }
             Poll::Pending => return 0,
         };
         let bytes = outcome.as_ref().map_or(0, Answer::bytes);
@@ -134,14 +129,6 @@ impl InFlight {
         self.progress = Progress::Ready(outcome);
         self.owed_bytes = bytes;
         bytes
-    }
-
-    /// Answers what is still missing with the request's timeout.
-    pub fn time_out(&mut self) -> Outcome {
-        match &mut self.progress {
-            Progress::Produce(produce) => produce.time_out(),
-            _ => Ok(Answer::default()),
-        }
     }
 }
 
@@ -241,10 +228,10 @@ impl Pipeline {
 
     /// Makes the answers that can be made while the writer is held up by one that is not read, so
     /// that the requests' memory is free again.
-    pub fn settle(&self, now: MonotonicNs) {
+    pub fn settle(&self) {
         let mut owed = 0;
         for request in self.queue.borrow_mut().iter_mut() {
-            owed += request.settle(now);
+            owed += request.settle();
         }
         self.owes(owed);
     }

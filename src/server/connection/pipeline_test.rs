@@ -19,7 +19,6 @@ fn request(budget: &SharedBudget, api_key: ApiKey, answer_bytes: usize) -> InFli
         api_key,
         received_at: MonotonicNs(0),
         times: StageTimes::default(),
-        deadline: None,
         progress: Progress::Ready(Ok(Answer::from(vec![Bytes::from(vec![0; answer_bytes])]))),
         credit,
         owed_bytes: 0,
@@ -91,12 +90,12 @@ fn settling_frees_what_requests_hold() {
         let mut handled = request(&budget, PRODUCE, 0);
         handled.progress = Progress::Handler(handler);
         pipeline.push(handled);
-        pipeline.settle(MonotonicNs(1));
+        pipeline.settle();
         assert_eq!(budget.common_bytes_used(), 1_000, "not made yet");
         io::yield_now().await;
         io::yield_now().await;
-        pipeline.settle(MonotonicNs(2));
-        pipeline.settle(MonotonicNs(3));
+        pipeline.settle();
+        pipeline.settle();
         assert_eq!(budget.common_bytes_used(), 40);
         assert_eq!(pipeline.owed_bytes(), 40);
         pipeline.close();

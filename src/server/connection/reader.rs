@@ -110,9 +110,8 @@ impl Connection {
         metrics.record_stage(Stage::Read, times.get(Stage::Read) + arrival);
         let mut reader = Reader::new(frame);
         let header = RequestHeader::decode(&mut reader)?;
-        let (api_key, deadline_and_progress) =
-            (header.api_key, api::start(&self.context, header, reader)?);
-        let (deadline, progress) = deadline_and_progress;
+        let api_key = header.api_key;
+        let progress = api::start(&self.context, header, reader)?;
         let decoded = io::clock().since(started_at);
         times.add(Stage::Decode, decoded);
         metrics.record_stage(Stage::Decode, decoded);
@@ -120,7 +119,6 @@ impl Connection {
             api_key,
             received_at,
             times,
-            deadline,
             progress,
             credit,
             owed_bytes: 0,

@@ -1,8 +1,6 @@
 //! The writing side: answers in request order, all that are ready in one vectored send.
 
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::pin;
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -196,25 +194,9 @@ fn next_portion(left: &mut VecDeque<Bytes>) -> Vec<Bytes> {
     portion
 }
 
-/// Waits for a request's outcome, or answers its timeout.
+/// Waits for a request's outcome.
 async fn outcome_of(request: &mut InFlight) -> Outcome {
-    if let Some(outcome) = poll_now(request).await {
-        return outcome;
-    }
-    let Some(deadline) = request.deadline else {
-        return std::future::poll_fn(|context| request.poll_outcome(context)).await;
-    };
-    let mut timer = pin!(io::sleep_until(deadline));
-    std::future::poll_fn(|context| {
-        if let Poll::Ready(outcome) = request.poll_outcome(context) {
-            return Poll::Ready(outcome);
-        }
-        if timer.as_mut().poll(context).is_ready() {
-            return Poll::Ready(request.time_out());
-        }
-        Poll::Pending
-    })
-    .await
+    std::future::poll_fn(|context| request.poll_outcome(context)).await
 }
 
 /// The outcome if it is there.

@@ -120,20 +120,6 @@ impl ProduceInFlight {
         Poll::Ready(self.finish())
     }
 
-    /// Gives what is missing the request's timeout. A batch that comes into order later stays.
-    pub fn time_out(&mut self) -> Outcome {
-        for wait in self.waits.as_mut_slice() {
-            if wait.outcomes.take().is_some() {
-                for place in wait.places.as_slice() {
-                    if let Some(partition) = partition_at(&mut self.response, *place) {
-                        partition.error_code = ErrorCode::REQUEST_TIMED_OUT;
-                    }
-                }
-            }
-        }
-        self.finish()
-    }
-
     fn finish(&mut self) -> Outcome {
         if self.required_acks == RequiredAcks::None {
             return self.finish_silently();
