@@ -49,8 +49,10 @@ def even(answer):
 def leaderless(answer):
     """How many partitions have a leader, and how many have none: which ones differs, see `even`. Kafka's
     format switches eligible leader replicas on: what is not in sync any more is told as such there."""
-    states = re.findall(r"Leader: (\S+)\tReplicas: (\S+)\tIsr: (\S*)\tElr: (\S*)", answer["out"])
-    states = [(leader, replicas, in_sync or eligible) for leader, replicas, in_sync, eligible in states]
+    states = re.findall(r"Leader: (\S+)\tReplicas: (\S+)\tIsr: ?(\S*)\tElr: ?(\S*)\tLastKnownElr: ?(\S*)",
+                        answer["out"])
+    states = [(leader, replicas, in_sync or eligible or last)
+              for leader, replicas, in_sync, eligible, last in states]
     return {**answer, "out": str(sorted(states))}
 
 
