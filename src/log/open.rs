@@ -99,11 +99,6 @@ pub(crate) struct Derived {
     pub(crate) first_timestamp: Option<crate::base::time::TimestampMs>,
     /// Batches seen after the snapshot.
     pub(crate) epochs: Vec<(crate::base::ids::LeaderEpoch, Offset)>,
-    /// Where the walk began in the segment: what lies below came from files.
-    pub(crate) walked_from: u64,
-    /// Whether those files are all there: indexes of the segment, and producers at its base or past
-    /// it, unless the log begins there.
-    pub(crate) has_files: bool,
 }
 
 /// Bytes before the end whose headers are read though a snapshot covers them: Kafka's snapshots
@@ -176,17 +171,14 @@ pub(crate) async fn derive(
     if let Some(index) = &mut index {
         index.truncate_to(trusted, end);
     }
-    let start = index.as_ref();
-    let start = start.map_or(0, |index| index.offsets.lookup(trusted).position);
     let mut derived = Derived {
-        walked_from: u64::from(start),
-        has_files: index.is_some() && (at >= base_offset),
         producers,
         index: index.unwrap_or_else(|| SegmentIndex::new(base_offset)),
         log_end: base_offset,
         first_timestamp: None,
         epochs: Vec::new(),
     };
+    let start = u64::from(derived.index.offsets.lookup(trusted).position);
     if end == 0 {
         return Ok(derived);
     }
@@ -194,7 +186,7 @@ pub(crate) async fn derive(
     if let Ok(first) = Scanner::headers(&file, 0, end).next().await {
         derived.first_timestamp = Some(first.header.max_timestamp);
     }
-    let mut scanner = Scanner::headers(&file, derived.walked_from, end);
+    let mut scanner = Scanner::headers(&file, start, end);
     loop {
         match scanner.next().await {
             Ok(batch) => {
