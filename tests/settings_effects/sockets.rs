@@ -56,8 +56,14 @@ fn a_socket_takes_in_what_its_buffer_holds() {
         process.go_on();
         sent
     };
-    let (small, large) = (taken(8_192), taken(MIB));
-    assert!(large > 3 * small, "{small} and {large} bytes");
+    // The kernel decides at the first segments how far it opens the window; without an effect both
+    // would be alike each time.
+    let has_effect = (0..6).any(|_| {
+        let (small, large) = (taken(8_192), taken(MIB));
+        println!("{small} and {large} bytes");
+        large > 3 * small
+    });
+    assert!(has_effect);
 }
 
 #[test]

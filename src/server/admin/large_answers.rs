@@ -5,13 +5,19 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Large answers at a time. A further one ends the connection that has held one for longest: a
-/// reader that stands still must not keep the others from their metrics.
+/// Large answers at a time. A further one waits, and then ends the connection that has held one for
+/// longest: a reader that stands still must not keep the others from their metrics.
 pub(super) const LARGE_ANSWERS_MAX: usize = 2;
+
+/// How long it waits: readers that read are done long before.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+/// How often it looks.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Those that are held, and how their connections are ended; oldest first.
 #[derive(Default)]
@@ -38,12 +44,22 @@ impl AsRef<[u8]> for Body {
 impl LargeAnswers {
     /// Room for one, for the connection that `end` ends.
     pub(super) async fn admit(&self, end: &Rc<Notify>) -> Held {
+        let began = Instant::now();
+        while !self.has_room() && began.elapsed() < ROOM_WAIT {
+            tokio::time::sleep(ROOM_CHECK_INTERVAL).await;
+        }
         let (held, has_ended) = self.admit_now(end);
         if has_ended {
             // Its connection's task frees the answer before this one is made.
             tokio::task::yield_now().await;
         }
         held
+    }
+
+    fn has_room(&self) -> bool {
+        let held = self.held.borrow();
+        let held = held.iter().filter(|(one, _)| one.strong_count() > 0);
+        held.count() < LARGE_ANSWERS_MAX
     }
 
     fn admit_now(&self, end: &Rc<Notify>) -> (Held, bool) {
