@@ -93,7 +93,8 @@ async fn serve(
     (large, end): (&LargeAnswers, &Rc<Notify>),
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    let held = if routes::is_large(request.uri()) {
+    let held = if is_read && routes::is_large(request.uri()) {
+        routes::prepare_large(observer).await;
         Some(large.admit(end).await)
     } else {
         None

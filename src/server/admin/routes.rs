@@ -99,6 +99,13 @@ pub fn is_large(uri: &Uri) -> bool {
     uri.path() == "/metrics"
 }
 
+/// Asks the shards for what a large answer is made of; for one that stands still not for long.
+/// Whoever waits here holds no such answer yet.
+pub async fn prepare_large(observer: &Observer) {
+    observer.refresh(FRESH_WAIT).await;
+    observer.refresh_partitions(PARTITIONS_WAIT).await;
+}
+
 /// Answers a GET.
 pub async fn answer(observer: &Observer, uri: &Uri) -> Answer {
     match uri.path() {
@@ -107,8 +114,6 @@ pub async fn answer(observer: &Observer, uri: &Uri) -> Answer {
         "/readyz" => health(observer, SILENCE_MAX, true),
         "/latency" => Answer::ok("text/html; charset=utf-8", latency::PAGE.to_owned()),
         "/metrics" => {
-            observer.refresh(FRESH_WAIT).await;
-            observer.refresh_partitions(PARTITIONS_WAIT).await;
             let text = metrics::render(observer);
             Answer::ok("text/plain; version=0.0.4; charset=utf-8", text)
         }
