@@ -9,9 +9,6 @@ use broker::process::Process;
 use broker::{Client, Harness, HarnessOptions, batch, requests};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{Offset, PartitionIndex};
-use coreline::wire::messages::create_topics::{
-    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
-};
 use coreline::wire::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopic,
 };
@@ -242,21 +239,6 @@ fn huge_requests_are_answered_and_cost_no_deletion_each() {
     assert_eq!(start_of(&mut harness.connect(), "t", 0), 2);
 }
 
-fn create(client: &mut Client, name: &str, partitions: i32) {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.to_owned(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..CreatableTopic::default()
-        }],
-        timeout_ms: 10_000,
-        ..CreateTopicsRequest::default()
-    };
-    let created: CreateTopicsResponse = client.ask(&request, 7);
-    assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
-}
-
 #[test]
 fn an_answered_start_survives_kill_9() {
     let folder = tempfile::tempdir().unwrap();
@@ -266,7 +248,7 @@ fn an_answered_start_survives_kill_9() {
         let process = Process::start(folder.path());
         let mut client = Client::connect(process.address);
         if life == 0 {
-            create(&mut client, "t", partitions);
+            client.create_topic_with("t", partitions, &[]);
         }
         for (index, start) in (0..).zip(&starts) {
             assert_eq!(start_of(&mut client, "t", index), *start, "life {life}");

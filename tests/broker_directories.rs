@@ -1,5 +1,7 @@
 //! Several log directories: where partitions go, what survives, and what becomes of the others when
 //! one fails, is taken away or comes back.
+//!
+//! Over 500 lines, as nine tests that need nothing of each other share the folders and their questions.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broker;
@@ -16,9 +18,6 @@ use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::Uuid;
 use coreline::io::uring::{Fault, FaultHook, OperationKind, ShardFaults};
 use coreline::log::format::meta_properties::MetaProperties;
-use coreline::wire::messages::create_topics::{
-    CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
-};
 use coreline::wire::messages::describe_log_dirs::{
     DescribeLogDirsRequest, DescribeLogDirsResponse,
 };
@@ -204,7 +203,7 @@ fn nothing_acknowledged_is_lost_by_kills_with_any_number_of_cores() {
         let process = Process::start_with(&log_dirs, cores);
         let mut client = Client::connect(process.address);
         if life == 0 {
-            create(&mut client, "t", 12);
+            client.create_topic_with("t", 12, &[]);
         }
         for (index, end) in (0..).zip(&mut acked) {
             assert_eq!(end_of(&mut client, "t", index), Ok(*end), "life {life}");
@@ -225,21 +224,6 @@ fn nothing_acknowledged_is_lost_by_kills_with_any_number_of_cores() {
     }
     let held: Vec<usize> = described(&mut client).iter().map(|of| of.2.len()).collect();
     assert_eq!(held, [4, 4, 4]);
-}
-
-fn create(client: &mut Client, name: &str, partitions: i32) {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.to_owned(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..CreatableTopic::default()
-        }],
-        timeout_ms: 10_000,
-        ..CreateTopicsRequest::default()
-    };
-    let created: CreateTopicsResponse = client.ask(&request, 7);
-    assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
 }
 
 /// Whether `wanted` comes true soon.
@@ -557,7 +541,7 @@ fn a_directory_that_cannot_be_used_at_the_start_is_left_out() {
     let log_dirs = format!("{},{}", a.display(), b.display());
     let process = Process::start_with(&log_dirs, 1);
     let mut client = Client::connect(process.address);
-    create(&mut client, "t", 2);
+    client.create_topic_with("t", 2, &[]);
     assert_eq!(append(&mut client, "t", 0), ErrorCode::NONE);
     assert_eq!(append(&mut client, "t", 1), ErrorCode::NONE);
     process.kill();

@@ -29,7 +29,7 @@ pub fn run(arguments: &LatencyArguments) -> Result<(), String> {
     loop {
         let asked = async { tokio::time::timeout(ANSWER_WAIT, ask(arguments)).await };
         let table = runtime.block_on(asked);
-        let answer = asked_of_nobody(&arguments.admin, "no answer in time");
+        let answer = no_answer(&arguments.admin, "no answer in time");
         let table = table.unwrap_or(Err(answer))?;
         if !arguments.watch {
             print!("{table}");
@@ -43,7 +43,7 @@ pub fn run(arguments: &LatencyArguments) -> Result<(), String> {
     }
 }
 
-fn asked_of_nobody(admin: &str, reason: &str) -> String {
+fn no_answer(admin: &str, reason: &str) -> String {
     format!(
         "no latencies from {admin}: {reason}; is the broker running, and is this its \
          coreline.admin.listener (--admin)?"
@@ -51,8 +51,7 @@ fn asked_of_nobody(admin: &str, reason: &str) -> String {
 }
 
 async fn ask(arguments: &LatencyArguments) -> Result<String, String> {
-    let text =
-        |error: &dyn std::fmt::Display| asked_of_nobody(&arguments.admin, &error.to_string());
+    let text = |error: &dyn std::fmt::Display| no_answer(&arguments.admin, &error.to_string());
     let stream = TcpStream::connect(&arguments.admin).await;
     let stream = stream.map_err(|error| text(&error))?;
     let connected = http1::handshake(TokioIo::new(stream)).await;

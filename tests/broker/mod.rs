@@ -139,24 +139,7 @@ impl Harness {
         partitions: i32,
         settings: &[(&str, &str)],
     ) -> Uuid {
-        let configs = settings.iter().map(|(name, value)| CreatableTopicConfig {
-            name: (*name).to_owned(),
-            value: Some((*value).to_owned()),
-        });
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: name.to_owned(),
-                num_partitions: partitions,
-                replication_factor: 1,
-                configs: configs.collect(),
-                ..CreatableTopic::default()
-            }],
-            timeout_ms: 10_000,
-            ..CreateTopicsRequest::default()
-        };
-        let created: CreateTopicsResponse = self.connect().ask(&request, 7);
-        assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
-        created.topics[0].topic_id
+        self.connect().create_topic_with(name, partitions, settings)
     }
 
     /// Deletes a topic.
@@ -273,6 +256,33 @@ pub struct Client {
 }
 
 impl Client {
+    /// Creates a topic, which must work; answers its id.
+    pub fn create_topic_with(
+        &mut self,
+        name: &str,
+        partitions: i32,
+        settings: &[(&str, &str)],
+    ) -> Uuid {
+        let configs = settings.iter().map(|(name, value)| CreatableTopicConfig {
+            name: (*name).to_owned(),
+            value: Some((*value).to_owned()),
+        });
+        let request = CreateTopicsRequest {
+            topics: vec![CreatableTopic {
+                name: name.to_owned(),
+                num_partitions: partitions,
+                replication_factor: 1,
+                configs: configs.collect(),
+                ..CreatableTopic::default()
+            }],
+            timeout_ms: 10_000,
+            ..CreateTopicsRequest::default()
+        };
+        let created: CreateTopicsResponse = self.ask(&request, 7);
+        assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
+        created.topics[0].topic_id
+    }
+
     pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
