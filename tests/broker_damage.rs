@@ -3,15 +3,19 @@
 
 mod broker;
 
+use std::path::{Path, PathBuf};
+
 use broker::requests::{self, bytes_of};
 use broker::{Client, Harness, HarnessOptions, batch};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::Offset;
+use coreline::base::time::TimestampMs;
 use coreline::log::format::damage_mark::DamageMark;
 use coreline::wire::messages::fetch::FetchResponse;
 use coreline::wire::messages::list_offsets::ListOffsetsResponse;
 use coreline::wire::messages::offset_for_leader_epoch::OffsetForLeaderEpochResponse;
 use coreline::wire::messages::produce::ProduceResponse;
+use coreline::wire::record_batch::{BatchBuilder, NewRecord};
 
 const STORAGE: ErrorCode = ErrorCode::KAFKA_STORAGE_ERROR;
 const NONE: ErrorCode = ErrorCode::NONE;
@@ -149,4 +153,105 @@ fn a_cut_and_a_missing_segment_are_storage_errors_and_the_others_serve() {
     assert_eq!(produce(&mut client, 2), NONE);
     assert_eq!(offset(&mut client, 2, -1), (NONE, 11));
     assert_eq!(fetch(&mut client, 2, 0).0, NONE);
+}
+
+/// Of the record at an offset.
+fn time_of(offset: i64) -> i64 {
+    1_700_000_000_000 + offset * 1_000
+}
+
+/// One record with its time.
+fn produce_at(client: &mut Client, offset: i64) {
+    let value = vec![b'v'; 30_000];
+    let mut builder = BatchBuilder::new(Offset(0));
+    builder.append(NewRecord {
+        timestamp: TimestampMs(time_of(offset)),
+        key: None,
+        value: Some(&value),
+        headers: &[],
+    });
+    let request = requests::produce("t", -1, [(0, builder.build().unwrap())]);
+    let response: ProduceResponse = client.ask(&request, 9);
+    let data = &response.responses[0].partition_responses[0];
+    assert_eq!((data.error_code, data.base_offset), (NONE, Offset(offset)));
+}
+
+/// The indexes of closed segments in a folder, in order.
+fn closed_indexes(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join("t-0")).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let last = paths
+        .iter()
+        .rfind(|path| path.extension().is_some_and(|end| end == "log"));
+    let last = last.unwrap().file_stem().unwrap().to_owned();
+    paths.retain(|path| {
+        let is_index = path
+            .extension()
+            .is_some_and(|end| end == "index" || end == "timeindex");
+        is_index && path.file_stem() != Some(&last)
+    });
+    paths
+}
+
+#[test]
+fn spoilt_indexes_change_no_answer_and_are_made_again() {
+    const RECORDS: i64 = 120;
+    let options = HarnessOptions::default();
+    let mut harness = Harness::start(options.clone());
+    harness.create_topic_with("t", 1, &[("segment.bytes", "1048576")]);
+    let mut client = harness.connect();
+    (0..RECORDS).for_each(|offset| produce_at(&mut client, offset));
+    drop(client);
+    let spoil: [fn(&Path); 5] = [
+        |path| std::fs::remove_file(path).unwrap(),
+        |path| std::fs::write(path, b"").unwrap(),
+        |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        },
+        |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 2;
+            std::fs::write(path, bytes).unwrap();
+        },
+        |path| {
+            // As large as it was and in order, of another segment's making.
+            let mut bytes = std::fs::read(path).unwrap();
+            let entry = if path.extension().unwrap() == "index" {
+                8
+            } else {
+                12
+            };
+            bytes
+                .chunks_mut(entry)
+                .for_each(|entry| entry[entry.len() - 1] ^= 1);
+            std::fs::write(path, bytes).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        let mut whole = Vec::new();
+        harness.restart_after(&options, |folder| {
+            let paths = closed_indexes(folder);
+            assert!(paths.len() >= 6, "{paths:?}");
+            for path in paths {
+                whole.push((path.clone(), std::fs::read(&path).unwrap()));
+                spoil(&path);
+            }
+        });
+        let mut client = harness.connect();
+        for record in 0..RECORDS {
+            assert_eq!(offset(&mut client, 0, time_of(record)), (NONE, record));
+            let (code, bytes) = fetch(&mut client, 0, record);
+            assert!(
+                code == NONE && bytes > 30_000,
+                "{record}: {code:?}, {bytes} bytes"
+            );
+        }
+        assert_eq!(offset(&mut client, 0, -3), (NONE, RECORDS - 1));
+        for (path, bytes) in whole {
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{}", path.display());
+        }
+    }
 }

@@ -10,6 +10,7 @@ use super::cache::CacheBudget;
 use super::config::LogIdentity;
 use super::format::closed_segments::{ClosedKey, SegmentSizes};
 use super::health::Health;
+use super::index_check::IndexChecks;
 use super::journal::{Claim, Journal};
 use super::partition_log::Log;
 use super::read_ahead::{AheadBudget, share_of};
@@ -68,6 +69,8 @@ pub(crate) struct ShardContext {
     /// Logs with whole blocks that are durable and perhaps not written.
     relief: RefCell<Vec<Weak<Log>>>,
     is_writing_partial_blocks: Cell<bool>,
+    /// Closed segments whose indexes are looked at.
+    pub(crate) index_checks: IndexChecks,
     /// Derived files for which the disk has no room now.
     files_without_room: Cell<usize>,
 }
@@ -126,6 +129,7 @@ impl ShardContext {
             is_closing: Cell::new(false),
             relief: RefCell::default(),
             is_writing_partial_blocks: Cell::new(false),
+            index_checks: IndexChecks::default(),
             files_without_room: Cell::new(0),
         }
     }

@@ -95,6 +95,11 @@
 //! * after a clean shutdown a segment that is gone, or has another size than it was closed with, is
 //!   damage wherever it stands in its log, and so is a folder that is gone. Broken by deleted, cut
 //!   and lengthened files: `log_test::closed_test`.
+//! * indexes of closed segments are used once their checksums are those noted when they were
+//!   written; others are made again from the segment, or, where nothing was noted, compared with
+//!   it. No read and no search by time depends on what befell them. Broken by removed, cut,
+//!   emptied, flipped and random index files: `index_check_test`,
+//!   `spoilt_indexes_change_no_answer_and_are_made_again`.
 //! * ring files with damage are kept for repair, whenever a crash comes. Broken by power cuts at
 //!   every step of recovery: `a_crash_at_any_step_of_recovery_leaves_the_damaged_ring_for_repair`.
 //! * without the name of the incarnation in force nothing is guessed: no start. Broken by a cut

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::config::{ReadLimit, TimestampedOffset};
-use super::error::ReadError;
+use super::error::{LogError, ReadError};
 use super::partition_log::Log;
 use super::segment::Segment;
 use crate::base::ids::Offset;
@@ -31,7 +31,7 @@ impl Log {
     ) -> Result<Option<TimestampedOffset>, ReadError> {
         let mut from = self
             .search_start(timestamp)
-            .await
+            .await?
             .max(self.log_start_offset());
         while from < end.min(self.log_end_offset()) {
             let limit = ReadLimit {
@@ -80,13 +80,7 @@ impl Log {
     ) -> Result<Option<TimestampedOffset>, ReadError> {
         let mut largest = TimestampMs::NONE;
         for segment in self.all_segments() {
-            self.load_index(&segment).await;
-            let max = segment
-                .index
-                .borrow()
-                .as_ref()
-                .map(|index| index.max_timestamp);
-            largest = largest.max(max.unwrap_or(TimestampMs::NONE));
+            largest = largest.max(self.max_timestamp_of(&segment).await?);
         }
         if largest == TimestampMs::NONE {
             return Ok(None);
@@ -94,27 +88,27 @@ impl Log {
         self.offset_for_timestamp(largest, end).await
     }
 
-    fn all_segments(&self) -> Vec<Rc<Segment>> {
+    pub(crate) fn all_segments(&self) -> Vec<Rc<Segment>> {
         self.segments.borrow().values().cloned().collect()
     }
 
     /// An offset before the first record of at least `timestamp`, by the time indexes.
-    async fn search_start(&self, timestamp: TimestampMs) -> Offset {
+    async fn search_start(&self, timestamp: TimestampMs) -> Result<Offset, LogError> {
         for segment in self.all_segments() {
-            self.load_index(&segment).await;
+            self.load_index(&segment).await?;
             let index = segment.index.borrow();
             let Some(index) = index.as_ref() else {
-                return segment.base_offset;
+                return Ok(segment.base_offset);
             };
             if index.max_timestamp >= timestamp {
                 // The entry before: its offset's batch is older than what is sought.
                 let before = index
                     .times
                     .lookup(TimestampMs(timestamp.0.saturating_sub(1)));
-                return before.offset.max(segment.base_offset);
+                return Ok(before.offset.max(segment.base_offset));
             }
         }
-        self.log_end_offset()
+        Ok(self.log_end_offset())
     }
 }
 

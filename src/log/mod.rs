@@ -33,6 +33,8 @@ mod damage;
 mod delete;
 mod durable;
 mod health;
+mod index_check;
+mod index_walk;
 mod journal;
 mod limited;
 mod log_id_file;

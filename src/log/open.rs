@@ -23,7 +23,7 @@ use super::partition_log::LogParts;
 use super::producers::apply_batch;
 use super::retention::remove_marked;
 use super::scan::{ScanEnd, Scanner};
-use super::segment::{Segment, SegmentIndex, floor_to_block};
+use super::segment::{IndexFault, Segment, SegmentIndex, floor_to_block};
 use super::snapshots::Snapshot;
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, MIB};
@@ -97,6 +97,8 @@ pub(crate) struct Derived {
     pub(crate) index: SegmentIndex,
     pub(crate) log_end: Offset,
     pub(crate) first_timestamp: Option<crate::base::time::TimestampMs>,
+    /// What was wrong with the index files, if anything.
+    pub(crate) index_fault: Option<IndexFault>,
     /// Batches seen after the snapshot.
     pub(crate) epochs: Vec<(crate::base::ids::LeaderEpoch, Offset)>,
 }
@@ -165,7 +167,10 @@ pub(crate) async fn derive(
     index_interval_bytes: u64,
 ) -> Result<Derived> {
     let (folder, base_offset) = (&segment.folder, segment.base_offset);
-    let mut index = SegmentIndex::load(folder, base_offset).await;
+    let (mut index, index_fault) = match SegmentIndex::load(folder, base_offset).await {
+        Ok(loaded) => (Some(loaded.index), None),
+        Err(fault) => (None, Some(fault)),
+    };
     let (at, producers) = starting_state(segment, listing, index.as_ref(), end).await;
     let trusted = at.max(base_offset);
     if let Some(index) = &mut index {
@@ -176,6 +181,7 @@ pub(crate) async fn derive(
         index: index.unwrap_or_else(|| SegmentIndex::new(base_offset)),
         log_end: base_offset,
         first_timestamp: None,
+        index_fault,
         epochs: Vec::new(),
     };
     let start = u64::from(derived.index.offsets.lookup(trusted).position);
@@ -275,7 +281,9 @@ pub(crate) async fn load(
         Some(mark) if mark.file == file_name(&active) => mark.position,
         _ => last_size,
     };
-    let derived = derive(&active, &listing, served, config.index_interval_bytes).await?;
+    let mut derived = derive(&active, &listing, served, config.index_interval_bytes).await?;
+    let is_indexed = listing.has_derived && active.size.get() > 0 && damage.is_none();
+    let index_fault = derived.index_fault.take().filter(|_| is_indexed);
     *active.head_block.borrow_mut() = read_head_block(&active).await?;
     *active.index.borrow_mut() = Some(derived.index);
     active.first_timestamp.set(derived.first_timestamp);
@@ -291,6 +299,7 @@ pub(crate) async fn load(
     let first = segments.keys().next().copied().unwrap_or_default();
     Ok(LogParts {
         has_derived: listing.has_derived,
+        index_fault,
         identity,
         config,
         folder,

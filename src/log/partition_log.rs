@@ -21,7 +21,7 @@ use super::journal::JournalQueue;
 use super::journal::record::LogId;
 use super::next_segment::NextSegment;
 use super::read_ahead::ReadAhead;
-use super::segment::Segment;
+use super::segment::{IndexFault, Segment};
 use super::tail::Tail;
 use super::wait::{Turns, Waiters};
 use crate::base::ids::{LeaderEpoch, Offset};
@@ -127,6 +127,8 @@ pub(crate) struct LogParts {
     pub(crate) damage: Option<DamageMark>,
     /// Files beside the segments were found.
     pub(crate) has_derived: bool,
+    /// What was wrong with the active segment's indexes.
+    pub(crate) index_fault: Option<IndexFault>,
 }
 
 impl LogParts {

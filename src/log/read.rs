@@ -7,9 +7,10 @@ use bytes::Bytes;
 use super::config::{ReadLimit, ReadResult};
 use super::damage::describe;
 use super::error::{LogError, ReadError};
+use super::format::offset_index::OffsetPosition;
 use super::partition_log::Log;
 use super::read_ahead::{AHEAD_BATCH_BYTES_MAX, ReadEnd};
-use super::segment::{Segment, SegmentIndex, floor_to_block};
+use super::segment::{Segment, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::{BLOCK_BYTES, KIB, MIB};
 use crate::io::{AlignedBuffer, File};
@@ -173,14 +174,31 @@ impl Log {
         from: Offset,
         limit: &ReadLimit,
     ) -> Result<Option<(ReadResult, Option<ReadEnd>)>, ReadError> {
+        // Without indexes a read begins at the segment's start.
+        let _ = self.load_index(segment).await;
+        let entry = indexed_start(segment, from);
+        let read = self.read_from_entry(segment, from, limit, entry).await;
+        let is_doubtful = segment.is_finished.get() && !segment.indexing.is_proven.get();
+        match read {
+            Err(ReadError::Log(LogError::Damaged(_))) if entry.position > 0 && is_doubtful => {
+                // Either the segment is damaged there, or its index leads astray.
+                self.prove_index(segment).await?;
+                let entry = indexed_start(segment, from);
+                self.read_from_entry(segment, from, limit, entry).await
+            }
+            read => read,
+        }
+    }
+
+    async fn read_from_entry(
+        &self,
+        segment: &Rc<Segment>,
+        from: Offset,
+        limit: &ReadLimit,
+        entry: OffsetPosition,
+    ) -> Result<Option<(ReadResult, Option<ReadEnd>)>, ReadError> {
         let file = self.open_reader(segment).await?;
-        self.load_index(segment).await;
-        let start = {
-            let index = segment.index.borrow();
-            index
-                .as_ref()
-                .map_or(0, |index| u64::from(index.offsets.lookup(from).position))
-        };
+        let start = u64::from(entry.position);
         let end = self.file_end(segment);
         let wanted = limit.max_bytes.clamp(READ_BYTES_MIN, READ_BYTES_MAX) + 2 * BLOCK_BYTES;
         let mut window = Window {
@@ -196,6 +214,13 @@ impl Log {
                 window = read_window(segment, &file, window.position, end, wanted).await?;
             }
             let header = parse(segment, &window)?;
+            if start > 0 && window.position == start && header.base_offset > entry.offset {
+                let what = format!(
+                    "{} has another batch at byte {start}",
+                    segment.path().display()
+                );
+                return Err(LogError::Damaged(what).into());
+            }
             if header.last_offset() >= from {
                 break;
             }
@@ -226,19 +251,18 @@ impl Log {
         }
         Ok(file)
     }
+}
 
-    /// Reads a closed segment's indexes at first use. Without them reads begin at its start.
-    pub(crate) async fn load_index(&self, segment: &Segment) {
-        if segment.index.borrow().is_some() {
-            return;
-        }
-        let index = SegmentIndex::load(&segment.folder, segment.base_offset).await;
-        if index.is_none() {
-            tracing::warn!(segment = %segment.path().display(), "the segment has no usable index");
-        }
-        let index = index.unwrap_or_else(|| SegmentIndex::new(segment.base_offset));
-        segment.index.borrow_mut().get_or_insert(index);
-    }
+/// Where the index lets a read begin; without one, at the segment's start.
+fn indexed_start(segment: &Segment, from: Offset) -> OffsetPosition {
+    let start = OffsetPosition {
+        offset: segment.base_offset,
+        position: 0,
+    };
+    let index = segment.index.borrow();
+    index
+        .as_ref()
+        .map_or(start, |index| index.offsets.lookup(from))
 }
 
 /// The batches at the front of a window that the limit allows, and where they end, for the next

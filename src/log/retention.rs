@@ -18,7 +18,7 @@ use super::journal::record::RecordKind;
 use super::journal::{Result, Signal};
 use super::open::list_folder;
 use super::partition_log::Log;
-use super::segment::{Segment, SegmentIndex, segment_path};
+use super::segment::{Segment, segment_path};
 use crate::base::ids::Offset;
 use crate::base::time::TimestampMs;
 use crate::io::{self, TaskClass};
@@ -179,7 +179,7 @@ impl Log {
         for segment in &segments {
             // Read when a limit of time asks for it alone.
             let largest_timestamp = match self.config().retention_ms {
-                Some(_) => largest_timestamp(segment).await,
+                Some(_) => largest_timestamp(self, segment).await,
                 None => TimestampMs::NONE,
             };
             facts.push(SegmentFacts {
@@ -279,6 +279,7 @@ impl Log {
         };
         let mut marked = Vec::new();
         for segment in gone {
+            segment.leave().await;
             segment.close_files();
             for kind in LogFileKind::ALL {
                 marked.extend(self.mark_file(segment.base_offset, kind).await?);
@@ -317,23 +318,12 @@ impl Log {
     }
 }
 
-/// The largest timestamp of a segment's records; where they have none, that of its file.
-async fn largest_timestamp(segment: &Segment) -> TimestampMs {
-    let in_memory = segment
-        .index
-        .borrow()
-        .as_ref()
-        .map(|index| index.max_timestamp);
-    let largest = match in_memory.or(segment.largest_timestamp.get()) {
-        Some(largest) => largest,
-        None => {
-            let index = SegmentIndex::load(&segment.folder, segment.base_offset).await;
-            index.map_or(TimestampMs::NONE, |index| index.max_timestamp)
-        }
+/// The largest timestamp of a segment's records; where they have none, that of its file. One whose
+/// times are not known is as young as can be.
+async fn largest_timestamp(log: &Log, segment: &Rc<Segment>) -> TimestampMs {
+    let Ok(largest) = log.max_timestamp_of(segment).await else {
+        return TimestampMs(i64::MAX);
     };
-    if segment.is_finished.get() {
-        segment.largest_timestamp.set(Some(largest));
-    }
     if largest > TimestampMs::NONE {
         return largest;
     }

@@ -244,8 +244,14 @@ impl ShardLogs {
         log_start: Offset,
     ) -> Result<Rc<Log>, LogError> {
         self.context.health.check()?;
-        let parts = self.load(folder, &identity, config, log_start).await?;
+        let mut parts = self.load(folder, &identity, config, log_start).await?;
+        let fault = parts.index_fault.take();
         let log = Log::new(&self.context, parts);
+        if let Some(fault) = fault {
+            tracing::warn!("{fault}: made again from its segment");
+            log.store_active_index().await?;
+        }
+        log.check_indexes();
         log.active_segment().jitter_ms.set(log.draw_jitter());
         let mut logs = self.context.logs.borrow_mut();
         logs.insert(identity, Rc::clone(&log));

@@ -62,6 +62,16 @@ impl Log {
         vec![first, vec![snapshot.file(&self.folder)]]
     }
 
+    /// Writes the active segment's indexes before the log is used.
+    pub(crate) async fn store_active_index(&self) -> Result<()> {
+        let segment = self.active_segment();
+        let files = match &*segment.index.borrow() {
+            Some(index) => index.files(&self.folder, segment.base_offset),
+            None => return Ok(()),
+        };
+        self.put_in_place(vec![files]).await
+    }
+
     /// Writes derived files durably, stage by stage.
     pub(crate) async fn put_in_place(&self, files: Vec<Vec<NewFile>>) -> Result<()> {
         let written = self.shard.flushes.write_files(files).await;

@@ -202,12 +202,19 @@ impl Log {
                 .map(|(_, segment)| Rc::clone(segment))
         };
         let segment = found.unwrap_or_else(|| self.active_segment());
-        self.load_index(&segment).await;
-        let start = {
-            let index = segment.index.borrow();
-            index
-                .as_ref()
-                .map_or(0, |index| u64::from(index.offsets.lookup(offset).position))
+        // A cut at a wrong place loses records: an index that nothing vouches for is proven first.
+        let proven = match segment.is_finished.get() {
+            true => self.prove_index(&segment).await,
+            false => Ok(()),
+        };
+        let loaded = proven.and(self.load_index(&segment).await);
+        let start = match loaded {
+            Ok(()) => {
+                let index = segment.index.borrow();
+                let index = index.as_ref();
+                index.map_or(0, |index| u64::from(index.offsets.lookup(offset).position))
+            }
+            Err(_) => 0,
         };
         let size = segment.size.get();
         let file = segment.reader().await?;
@@ -246,6 +253,7 @@ impl Log {
             .collect();
         for segment in gone.iter().rev() {
             segment.note_cut();
+            segment.leave().await;
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }
@@ -328,6 +336,7 @@ impl Log {
         let gone = std::mem::take(&mut *self.segments.borrow_mut());
         for segment in gone.values().rev() {
             segment.note_cut();
+            segment.leave().await;
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }

@@ -54,16 +54,19 @@ pub enum LogFileKind {
     TransactionIndex,
     /// Producers' state below the offset in the name.
     ProducerSnapshot,
+    /// Checksums of both indexes, ours ([`super::index_sums`]).
+    IndexSums,
 }
 
 impl LogFileKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Log,
         Self::OffsetIndex,
         Self::TimeIndex,
         Self::TransactionIndex,
         Self::ProducerSnapshot,
+        Self::IndexSums,
     ];
 
     /// The ending of such a file, dot included.
@@ -75,6 +78,7 @@ impl LogFileKind {
             Self::TimeIndex => ".timeindex",
             Self::TransactionIndex => ".txnindex",
             Self::ProducerSnapshot => ".snapshot",
+            Self::IndexSums => ".coreline-indexes",
         }
     }
 }

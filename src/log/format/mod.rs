@@ -16,6 +16,7 @@ pub mod closed_segments;
 pub mod damage_mark;
 pub mod epoch_cache;
 pub mod file_names;
+pub mod index_sums;
 pub mod meta_properties;
 pub mod offset_index;
 pub mod partition_metadata;

@@ -111,6 +111,12 @@ impl OffsetIndex {
         follows
     }
 
+    /// The segment's.
+    #[must_use]
+    pub const fn base_offset(&self) -> Offset {
+        self.base_offset
+    }
+
     /// Where to begin reading for `offset`: the last entry at or below it, or the segment's start.
     #[must_use]
     pub fn lookup(&self, offset: Offset) -> OffsetPosition {
@@ -143,6 +149,12 @@ impl OffsetIndex {
     #[must_use]
     pub fn last(&self) -> Option<OffsetPosition> {
         self.entries.last().map(|entry| self.absolute(*entry))
+    }
+
+    /// The entry at a place, from 0 on.
+    #[must_use]
+    pub fn entry(&self, place: usize) -> Option<OffsetPosition> {
+        self.entries.get(place).map(|entry| self.absolute(*entry))
     }
 
     /// Entries.

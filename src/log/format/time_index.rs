@@ -141,6 +141,12 @@ impl TimeIndex {
         self.entries.last().map(|entry| self.absolute(*entry))
     }
 
+    /// The entry at a place, from 0 on.
+    #[must_use]
+    pub fn entry(&self, place: usize) -> Option<TimestampOffset> {
+        self.entries.get(place).map(|entry| self.absolute(*entry))
+    }
+
     /// Entries.
     #[must_use]
     pub const fn len(&self) -> usize {

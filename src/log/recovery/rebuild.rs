@@ -49,6 +49,9 @@ pub(super) async fn rebuild(
         remove_snapshots_past(&mut listing, size, &segment).await?;
         let mut derived = derive(&segment, &listing, size, INDEX_INTERVAL_BYTES).await?;
         log_end = derived.log_end;
+        if let Some(fault) = derived.index_fault.take_if(|fault| !fault.is_missing) {
+            tracing::warn!("{fault}: made again from its segment");
+        }
         if *base < end.0 {
             derived.index.seal();
         }
@@ -93,12 +96,12 @@ async fn remove_snapshots_past(
 /// The offset after a segment's last batch, by its index and the headers behind it.
 async fn last_offset_end(segment: &Segment, size: u64) -> Result<Offset, LogError> {
     use crate::log::scan::Scanner;
-    use crate::log::segment::SegmentIndex;
+    use crate::log::segment::{LoadedIndex, SegmentIndex};
     if size == 0 {
         return Ok(segment.base_offset);
     }
     let index = SegmentIndex::load(&segment.folder, segment.base_offset).await;
-    let start = index.map_or(0, |mut index| {
+    let start = index.map_or(0, |LoadedIndex { mut index, .. }| {
         index.truncate_to(Offset(i64::MAX), size);
         index
             .offsets

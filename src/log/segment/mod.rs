@@ -9,10 +9,12 @@
 //! All but `size` are multiples of a block until the segment is sealed and finished.
 
 mod index;
+mod indexing;
 mod reserve;
 mod writes;
 
-pub(crate) use index::SegmentIndex;
+pub(crate) use index::{IndexFault, LoadedIndex, SegmentIndex, sums_path};
+pub(crate) use indexing::Indexing;
 pub(crate) use reserve::{STEP_BYTES_MIN, step_max_for};
 
 use std::cell::{Cell, RefCell};
@@ -88,6 +90,8 @@ pub(crate) struct Segment {
     pub(crate) largest_timestamp: Cell<Option<TimestampMs>>,
     /// `segment.jitter.ms` for this segment.
     pub(crate) jitter_ms: Cell<u64>,
+    /// Of a finished segment: what is known of its indexes.
+    pub(crate) indexing: Indexing,
 }
 
 impl Segment {
@@ -127,6 +131,7 @@ impl Segment {
             first_timestamp: Cell::default(),
             largest_timestamp: Cell::default(),
             jitter_ms: Cell::new(0),
+            indexing: Indexing::default(),
         })
     }
 
