@@ -28,6 +28,19 @@ impl Log {
         checked: &CheckedBatch,
         context: &AppendContext,
     ) -> Result<Admitted, AppendError> {
+        let admitted = match self.check_reserve(context.origin) {
+            Ok(()) => self.find_room(checked, context).await,
+            Err(refused) => Err(refused),
+        };
+        self.note_admission(&admitted);
+        admitted
+    }
+
+    async fn find_room(
+        self: &Rc<Self>,
+        checked: &CheckedBatch,
+        context: &AppendContext,
+    ) -> Result<Admitted, AppendError> {
         if self.log_id().is_none() {
             self.begin_life().await.map_err(full_or_failed)?;
         }
@@ -38,7 +51,7 @@ impl Log {
         let end = segment.size.get() + checked.batch.len() as u64;
         if !segment.is_reserved(end) {
             let (segment_bytes, step_max) =
-                (self.config().segment_bytes, self.shard.reserve_step_max);
+                (self.config().segment_bytes, self.shard.reserve_step_max());
             let reserved = segment
                 .reserve(end, segment_bytes, step_max, &self.shard.flushes)
                 .await;

@@ -214,13 +214,14 @@ impl Log {
     fn reserve_ahead(self: &Rc<Self>) {
         let segment = self.active_segment();
         let at_end = segment.reserved.get() >= self.config().segment_bytes;
-        if at_end || !segment.wants_reservation() || self.is_reserving_ahead.replace(true) {
+        let step_max = self.shard.reserve_step_max();
+        let is_enough = at_end || !segment.wants_reservation(step_max);
+        if is_enough || self.is_reserving_ahead.replace(true) {
             return;
         }
         let log = Rc::clone(self);
         io::spawn(TaskClass::Background, async move {
-            let (segment_bytes, step_max) =
-                (log.config().segment_bytes, log.shard.reserve_step_max);
+            let segment_bytes = log.config().segment_bytes;
             // No room now is no failure: the append that needs it asks again and says so.
             let _ = segment
                 .reserve(

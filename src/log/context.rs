@@ -9,12 +9,13 @@ use std::time::Duration;
 use super::cache::CacheBudget;
 use super::config::LogIdentity;
 use super::format::closed_segments::{ClosedKey, SegmentSizes};
+use super::full_disk::{DiskRoom, FullDisk};
 use super::health::Health;
 use super::index_check::IndexChecks;
 use super::journal::{Claim, Journal};
 use super::partition_log::Log;
 use super::read_ahead::{AheadBudget, share_of};
-use super::segment::Segment;
+use super::segment::{STEP_BYTES_MIN, Segment};
 use super::wait::Turns;
 use super::write_back::{WRITERS_MAX, WriteBack};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, Uuid};
@@ -49,8 +50,10 @@ pub(crate) struct ShardContext {
     pub(crate) metrics: Rc<ShardMetrics>,
     /// Appends that wait for room go on in the order in which they came.
     pub(crate) admission: Turns,
-    /// Largest step by which a segment reserves blocks.
-    pub(crate) reserve_step_max: u64,
+    /// Largest step by which a segment reserves blocks, while the disk has enough.
+    reserve_step_max: u64,
+    /// What is known of the disk's room, and whom it was refused to.
+    pub(crate) full_disk: FullDisk,
     /// Where logs begin, by the checkpoint file that recovery wrote.
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
     /// What was durable in segments when recovery ended: no log ends before.
@@ -119,6 +122,7 @@ impl ShardContext {
             write_back: WriteBack::default(),
             admission: Turns::default(),
             reserve_step_max: found.reserve_step_max,
+            full_disk: FullDisk::default(),
             log_starts: found.log_starts,
             recovery_points: found.recovery_points,
             closed: RefCell::new(found.closed),
@@ -131,6 +135,14 @@ impl ShardContext {
             is_writing_partial_blocks: Cell::new(false),
             index_checks: IndexChecks::default(),
             files_without_room: Cell::new(0),
+        }
+    }
+
+    /// Largest step by which a segment reserves blocks now.
+    pub(crate) fn reserve_step_max(&self) -> u64 {
+        match self.full_disk.room() {
+            DiskRoom::Enough => self.reserve_step_max,
+            DiskRoom::Little | DiskRoom::Reserve => STEP_BYTES_MIN,
         }
     }
 

@@ -19,7 +19,7 @@ use super::config::LogConfig;
 use super::error::LogError;
 use super::format::file_names::{LogFileKind, LogFileName, NEXT_SEGMENT};
 use super::journal::Result;
-use super::partition_log::Log;
+use super::partition_log::{Log, LogStatus};
 use super::segment::{LOCK_WAIT, STEP_BYTES_MIN, Segment, floor_to_block};
 use crate::base::ids::Offset;
 use crate::base::limits::MIB;
@@ -108,7 +108,8 @@ impl Log {
             ..OpenOptions::default()
         };
         let file = File::open(&path, options).await?;
-        let reserved = first_reservation(self.config().segment_bytes, self.shard.reserve_step_max);
+        let reserved =
+            first_reservation(self.config().segment_bytes, self.shard.reserve_step_max());
         let made = async {
             file.lock_exclusive(LOCK_WAIT).await?;
             file.preallocate(0, reserved).await?;
@@ -154,6 +155,10 @@ impl Log {
         io::spawn(TaskClass::Background, async move {
             let mut short_of_disk = None;
             while let Err(error) = name(&log.folder, segment.base_offset).await {
+                if log.status.get() == LogStatus::Deleting {
+                    // Nobody will look for it under its name.
+                    break;
+                }
                 if error.kind() != std::io::ErrorKind::StorageFull {
                     segment.fail("naming", &error);
                     return;

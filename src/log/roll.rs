@@ -162,7 +162,8 @@ impl Log {
         } else {
             new.writer(true).await?;
         }
-        let (segment_bytes, step_max) = (self.config().segment_bytes, self.shard.reserve_step_max);
+        let (segment_bytes, step_max) =
+            (self.config().segment_bytes, self.shard.reserve_step_max());
         let flushes = &self.shard.flushes;
         let reserved = new.reserve(1, segment_bytes, step_max, flushes).await;
         reserved.map_err(|error| new.failed("reserving", error))?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::closed::{Difference, key_of, read_closed};
 use super::config::{LogConfig, LogIdentity};
@@ -12,13 +13,15 @@ use super::format::file_names::{
     DAMAGE_MARK, FileState, LOG_ID, LogFileKind, LogFileName, PARTITION_METADATA,
 };
 use super::format::partition_metadata;
+use super::full_disk::DiskRoom;
 use super::health::Health;
 use super::journal::{Journal, JournalOptions};
-use super::open::{list_folder, load};
+use super::open::{list_folder, load, read_small};
 use super::partition_log::{Log, LogEvent, LogParts, LogStatus};
 use super::segment::{segment_path, step_max_for};
 use crate::base::ids::{Offset, PartitionIndex, ShardId, TopicId, Uuid};
 use crate::base::limits::write_buffer_bytes;
+use crate::base::time::MonotonicNs;
 use crate::io::{self, File, OpenOptions};
 use crate::metrics::ShardMetrics;
 
@@ -230,10 +233,25 @@ impl ShardLogs {
             .get(&key)
             .copied()
             .unwrap_or_default();
+        self.check_owner(&folder, &identity).await?;
         let failed = |error| LogError::io(format!("completing {}", folder.display()), error);
         let filled = self.fill_folder(&folder, &identity, log_start).await;
         filled.map_err(failed)?;
         self.open_folder(folder, identity, config, log_start).await
+    }
+
+    /// The folder of a deleted topic stays while the disk has no room to remove it: a new topic of
+    /// its name must not serve what it holds.
+    async fn check_owner(&self, folder: &Path, identity: &LogIdentity) -> Result<(), LogError> {
+        let bytes = read_small(&folder.join(PARTITION_METADATA)).await?;
+        let owner = bytes.and_then(|bytes| partition_metadata::decode(&bytes).ok());
+        match owner {
+            Some(owner) if owner != identity.topic_id => Err(LogError::Refused(format!(
+                "{} still belongs to another topic, {owner}",
+                folder.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     async fn open_folder(
@@ -404,6 +422,18 @@ impl ShardLogs {
         let logs = std::mem::take(&mut *self.context.logs.borrow_mut());
         logs.values().for_each(|log| log.journal_queue().forget());
         self.context.journal.forget();
+    }
+
+    /// How long the journal has waited for the disk's answer to a write.
+    #[must_use]
+    pub fn disk_silence(&self, now: MonotonicNs) -> Duration {
+        let since = self.context.journal.waits_since();
+        since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// Tells how much room the disk has, see [`DiskRoom`].
+    pub fn set_disk_room(&self, room: DiskRoom) {
+        self.context.full_disk.set_room(room);
     }
 
     /// Whether the directory is offline.

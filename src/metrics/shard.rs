@@ -40,6 +40,8 @@ named! {
         AppendsFailed = "appends refused",
         /// Bytes of those.
         BytesRefused = "bytes of appends refused",
+        /// Appends that were refused because the disk has no room.
+        AppendsWithoutRoom = "appends refused for want of disk",
         /// Bytes of records found for fetches.
         BytesFetched = "bytes fetched",
         /// Reads of a partition for a fetch that failed.

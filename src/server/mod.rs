@@ -13,6 +13,7 @@ pub mod admin;
 pub mod api;
 pub mod connection;
 pub mod context;
+pub mod disk_gauge;
 pub mod fetch_session;
 pub mod log_levels;
 pub mod log_limit;

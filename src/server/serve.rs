@@ -8,6 +8,7 @@
 mod checkpoints;
 mod control;
 mod directories;
+mod disk_watch;
 mod failures;
 mod hosting;
 pub mod connection_limits;
@@ -23,6 +24,7 @@ mod strays;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
@@ -31,7 +33,9 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::admin::Admin;
+use super::disk_gauge::DiskGauge;
 use super::startup::{DirectoryLock, Prepared};
+use crate::base::config::BrokerConfig;
 use crate::io::InboxSender;
 use crate::io::inbox::inbox;
 use crate::metrics::MetricsSnapshot;
@@ -105,11 +109,14 @@ impl Broker {
         let addresses = addresses(&config)?;
         let config = Arc::new(config);
         // Before recovery, which it may tell of.
-        let admin = Admin::start(&config, admin).map_err(ServeError::Start)?;
+        let gauge = |directory: &PathBuf| Arc::new(DiskGauge::new(directory.clone(), &config));
+        let disks: Vec<_> = config.log_dirs.iter().map(gauge).collect();
+        let admin = Admin::start(&config, disks.clone(), admin).map_err(ServeError::Start)?;
         let options = ControlOptions {
             config,
             budgets,
             cpus,
+            disks,
             faults,
             offline,
             random_seed: entropy(),
@@ -184,7 +191,7 @@ impl Broker {
     }
 }
 
-fn addresses(config: &crate::base::config::BrokerConfig) -> Result<Vec<SocketAddr>, ServeError> {
+fn addresses(config: &BrokerConfig) -> Result<Vec<SocketAddr>, ServeError> {
     let listeners = config.listeners.clients.iter();
     listeners
         .map(|listener| {

@@ -231,7 +231,6 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
             requests_bytes: options.requests_bytes,
             connections_bytes: 64 * MIB as u64,
             journal_bytes: 64 * MIB as u64,
-            disk_reserve_bytes: 0,
         },
         cpus: vec![None; options.shards],
         admin: options.has_admin.then(admin::bind),

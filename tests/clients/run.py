@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Real clients against the broker: `tests/clients/run.py [PART...]`, all parts without one.
 
-Parts: life, input, observe, dashboards, configs, admin, directories, tools, roundtrip, dump, dissect, kill.
+Parts: life, input, observe, dashboards, configs, admin, directories, tools, roundtrip, dump, dissect,
+kill, disk (as root: it mounts small file systems).
 `--broker kafka` runs them against Apache Kafka, which proves the tests themselves. Needs the clients that scripts/test
 installs.
 """
@@ -18,7 +19,7 @@ from brokers import BROKERS, discard  # noqa: E402
 from report import Report  # noqa: E402
 
 PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "directories", "tools",
-         "roundtrip", "dump", "dissect", "kill"]
+         "roundtrip", "dump", "dissect", "kill", "disk"]
 
 
 def main():

@@ -254,15 +254,15 @@ def batch_of(values, **fields):
                        crc) + tail
 
 
-def produce_body(topic, partition, batch, acks=-1):
+def produce_body(topic, partition, batch, acks=-1, timeout_ms=30_000):
     data = struct.pack(">i", -1 if batch is None else len(batch)) + (batch or b"")
-    return (string(None) + struct.pack(">hi", acks, 30_000) +
+    return (string(None) + struct.pack(">hi", acks, timeout_ms) +
             array([string(topic) + array([struct.pack(">i", partition) + data])]))
 
 
-def produce(connection, topic, partition, batch, acks=-1):
+def produce(connection, topic, partition, batch, acks=-1, timeout_ms=30_000):
     """(error, base offset) of a Produce v3."""
-    answer = connection.ask(0, 3, produce_body(topic, partition, batch, acks))
+    answer = connection.ask(0, 3, produce_body(topic, partition, batch, acks, timeout_ms))
     answer.take("i")
     answer.string()
     answer.take("i")

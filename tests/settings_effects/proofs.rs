@@ -185,6 +185,11 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
     ),
     (
         STARTS,
+        "a_reserve_refuses_producers_and_a_low_disk_is_warned_of",
+        &["coreline.disk.reserve.bytes", "coreline.disk.low.bytes"],
+    ),
+    (
+        STARTS,
         "latencies_are_logged_where_the_settings_say",
         &["coreline.latency.log", "coreline.slow.request.ms"],
     ),

@@ -550,3 +550,30 @@ fn retention_looks_when_the_settings_say() {
         "each by itself"
     );
 }
+
+#[test]
+fn a_reserve_refuses_producers_and_a_low_disk_is_warned_of() {
+    let refuses = |settings: &[&str]| {
+        let process = Process::start(settings);
+        let mut client = process.connect();
+        create(&mut client, "t", 1, 1);
+        let response: ProduceResponse = client.ask(&produce("t", -1, [(0, batch(1, 100))]), 9);
+        let code = errors_of(&response)[0];
+        let is_low = process.metric("coreline_disk_low").0 > 0.0;
+        let is_warned = process.log().contains("bytes are free on the disk of");
+        assert_eq!(is_low, is_warned, "{}", process.log());
+        (code, is_low)
+    };
+    let all = i64::MAX;
+    let (reserve, low) = (
+        format!("coreline.disk.reserve.bytes={all}"),
+        format!("coreline.disk.low.bytes={all}"),
+    );
+    let none = ["coreline.disk.reserve.bytes=0", "coreline.disk.low.bytes=0"];
+    assert_eq!(refuses(&none), (ErrorCode::NONE, false));
+    assert_eq!(refuses(&[none[0], &low]), (ErrorCode::NONE, true));
+    assert_eq!(
+        refuses(&[&reserve, none[1]]),
+        (ErrorCode::KAFKA_STORAGE_ERROR, true)
+    );
+}

@@ -99,6 +99,8 @@ pub struct BrokerConfig {
     pub journal_bytes: Option<u64>,
     /// `coreline.disk.reserve.bytes`
     pub disk_reserve_bytes: Option<u64>,
+    /// `coreline.disk.low.bytes`
+    pub disk_low_bytes: Option<u64>,
     /// `coreline.validate.compressed`
     pub validate_compressed: bool,
     /// `coreline.admin.listener`; `None` opens no admin port.
@@ -202,6 +204,7 @@ impl BrokerConfig {
             requests_bytes: values.bytes("coreline.requests.bytes"),
             journal_bytes: values.bytes("coreline.journal.bytes"),
             disk_reserve_bytes: values.bytes("coreline.disk.reserve.bytes"),
+            disk_low_bytes: values.bytes("coreline.disk.low.bytes"),
             validate_compressed: values.boolean("coreline.validate.compressed"),
             admin_listener: AdminAddress::parse(&values.text("coreline.admin.listener"))
                 .unwrap_or_default(),

@@ -25,8 +25,6 @@ pub struct Budgets {
     pub connections_bytes: u64,
     /// Live journal bytes of each log directory.
     pub journal_bytes: u64,
-    /// Disk space that appends leave free.
-    pub disk_reserve_bytes: u64,
 }
 
 /// Why a cap cannot hold.
@@ -48,8 +46,12 @@ pub struct TooLittleMemory {
 
 /// Largest journal that is chosen without a setting.
 const JOURNAL_BYTES_DEFAULT: u64 = 1 << 30;
-/// Largest disk reserve that is chosen without a setting.
+/// Largest disk reserve that is chosen without a setting, and the part of the disk that it is at
+/// most.
 const DISK_RESERVE_BYTES_DEFAULT: u64 = 256 * MIB as u64;
+const DISK_RESERVE_DIVISOR: u64 = 50;
+/// Without a setting operators are warned of this part of the disk, or twice the reserve.
+const DISK_LOW_DIVISOR: u64 = 10;
 /// Smallest cap that is chosen without a setting.
 const MEMORY_BYTES_MIN: u64 = 64 * MIB as u64;
 
@@ -116,11 +118,20 @@ impl Budgets {
             journal_bytes: config
                 .journal_bytes
                 .unwrap_or_else(|| JOURNAL_BYTES_DEFAULT.min(machine.disk_bytes / 16)),
-            disk_reserve_bytes: config
-                .disk_reserve_bytes
-                .unwrap_or_else(|| DISK_RESERVE_BYTES_DEFAULT.min(machine.disk_bytes / 50)),
         })
     }
+}
+
+/// Free bytes of one disk below which clients' appends are refused, and below which operators are
+/// warned.
+#[must_use]
+pub fn disk_bounds(config: &BrokerConfig, disk_bytes: u64) -> (u64, u64) {
+    let reserve = config.disk_reserve_bytes;
+    let reserve = reserve
+        .unwrap_or_else(|| DISK_RESERVE_BYTES_DEFAULT.min(disk_bytes / DISK_RESERVE_DIVISOR));
+    let low = config.disk_low_bytes;
+    let low = low.unwrap_or_else(|| (disk_bytes / DISK_LOW_DIVISOR).max(reserve.saturating_mul(2)));
+    (reserve, low)
 }
 
 #[cfg(test)]
@@ -162,7 +173,6 @@ mod tests {
         assert_eq!(budgets.memory_bytes, 12 * GIB);
         assert!(budgets.cache_bytes > 5 * GIB && budgets.requests_bytes > 2 * GIB);
         assert_eq!(budgets.journal_bytes, GIB);
-        assert_eq!(budgets.disk_reserve_bytes, 256 * MIB);
         let small = Machine {
             memory_bytes: GIB / 16,
             disk_bytes: GIB,
@@ -170,8 +180,19 @@ mod tests {
         let budgets = Budgets::divide(&BrokerConfig::default(), small, 1)?;
         assert_eq!(budgets.memory_bytes, MEMORY_BYTES_MIN);
         assert_eq!(budgets.journal_bytes, GIB / 16);
-        assert_eq!(budgets.disk_reserve_bytes, GIB / 50);
         Ok(())
+    }
+
+    #[test]
+    fn what_is_kept_of_a_disk_follows_its_size_or_the_settings() {
+        let unset = BrokerConfig::default();
+        assert_eq!(disk_bounds(&unset, 100 * GIB), (256 * MIB, 10 * GIB));
+        assert_eq!(disk_bounds(&unset, GIB), (GIB / 50, GIB / 10));
+        let set = BrokerConfig {
+            disk_reserve_bytes: Some(GIB),
+            ..BrokerConfig::default()
+        };
+        assert_eq!(disk_bounds(&set, GIB), (GIB, 2 * GIB), "what is set holds");
     }
 
     #[test]

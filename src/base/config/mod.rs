@@ -29,7 +29,7 @@ mod topic_checks;
 
 pub use self::admin::AdminAddress;
 pub use self::broker::BrokerConfig;
-pub use self::budget::{Budgets, Machine, TooLittleMemory};
+pub use self::budget::{Budgets, Machine, TooLittleMemory, disk_bounds};
 pub use self::cores::Cores;
 pub use self::listener::{Listener, Listeners};
 pub use self::listener_limits::ListenerLimits;

@@ -8,6 +8,7 @@ use super::queue::Signal;
 use super::record::RECORD_HEADER_BYTES;
 use super::writer::Journal;
 use super::{Claim, Result};
+use crate::base::time::MonotonicNs;
 use crate::io::flush_group::Flushed;
 use crate::io::{self, TaskClass};
 use crate::log::limited::for_each_limited;
@@ -80,6 +81,13 @@ impl Journal {
     /// Bytes of the ring that are in use, and its size.
     pub(crate) fn fill(&self) -> (u64, u64) {
         self.state.borrow().order.fill(&self.options.sizes)
+    }
+
+    /// Since when the oldest write that the disk has not answered is under way.
+    pub(crate) fn waits_since(&self) -> Option<MonotonicNs> {
+        let state = self.state.borrow();
+        let waiting = state.in_flight.iter().find(|cycle| !cycle.is_done);
+        waiting.map(|cycle| cycle.issued_at)
     }
 
     pub(super) async fn release_loop(self: Rc<Self>) {

@@ -19,12 +19,14 @@ pub(crate) fn next_reservation(
     segment_bytes: u64,
     step_max: u64,
 ) -> u64 {
-    let step = reserved.clamp(
-        STEP_BYTES_MIN,
-        step_max.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX),
-    );
+    let step = step_of(reserved, step_max);
     let wanted = (reserved + step).min(segment_bytes.next_multiple_of(BLOCK_BYTES as u64));
     wanted.max(needed.next_multiple_of(BLOCK_BYTES as u64))
+}
+
+fn step_of(reserved: u64, step_max: u64) -> u64 {
+    let step_max = step_max.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+    reserved.clamp(STEP_BYTES_MIN, step_max)
 }
 
 impl Segment {
@@ -34,9 +36,9 @@ impl Segment {
     }
 
     /// Whether it is time to reserve ahead: half of the last step is used up.
-    pub(crate) fn wants_reservation(&self) -> bool {
+    pub(crate) fn wants_reservation(&self, step_max: u64) -> bool {
         let left = self.reserved.get().saturating_sub(self.size.get());
-        let step = self.reserved.get().clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let step = step_of(self.reserved.get(), step_max);
         !self.is_reserving.get() && left < step / 2
     }
 
@@ -57,7 +59,7 @@ impl Segment {
                 .race(&self.waiters, free)
                 .await
                 .map_err(std::io::Error::other)?;
-            if self.is_reserved(end) && !self.wants_reservation() {
+            if self.is_reserved(end) && !self.wants_reservation(step_max) {
                 return Ok(());
             }
             self.is_reserving.set(true);

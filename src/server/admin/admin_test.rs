@@ -20,7 +20,7 @@ fn ask(observer: &Rc<Observer>, path: &str) -> Answer {
 
 #[test]
 fn readiness_follows_the_phases_and_health_does_not() {
-    let observer = Observer::new(&Arc::new(BrokerConfig::default()));
+    let observer = Observer::new(&Arc::new(BrokerConfig::default()), Vec::new());
     let ready = ask(&observer, "/readyz");
     assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(ready.body, "starting\n");
@@ -36,7 +36,7 @@ fn readiness_follows_the_phases_and_health_does_not() {
 
 #[test]
 fn everything_answers_before_there_are_shards() {
-    let observer = Observer::new(&Arc::new(BrokerConfig::default()));
+    let observer = Observer::new(&Arc::new(BrokerConfig::default()), Vec::new());
     for path in ["/", "/metrics", "/latency", "/latency.json", "/latency.txt"] {
         assert_eq!(ask(&observer, path).status, StatusCode::OK, "{path}");
     }

@@ -5,6 +5,7 @@
 //! faked: `jvm_…`, request times by Kafka's own stages.
 
 mod brokers;
+pub mod disks;
 mod shards;
 mod text;
 mod topics;
@@ -18,5 +19,6 @@ pub fn render(observer: &Observer) -> String {
     brokers::render(&mut text, observer);
     topics::render(&mut text, observer);
     shards::render(&mut text, observer);
+    disks::render(&mut text, observer);
     text.finish()
 }

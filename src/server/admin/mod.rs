@@ -49,6 +49,7 @@ use tokio::task::LocalSet;
 use crate::base::config::BrokerConfig;
 use crate::io::InboxSender;
 use crate::metrics::MetricsSnapshot;
+use crate::server::disk_gauge::DiskGauge;
 use crate::shard::ShardMessage;
 use observer::Observer;
 
@@ -92,6 +93,7 @@ impl Admin {
     /// What the system said.
     pub fn start(
         config: &Arc<BrokerConfig>,
+        disks: Vec<Arc<DiskGauge>>,
         listener: Option<TcpListener>,
     ) -> Result<Self, String> {
         let address = listener.as_ref().and_then(|bound| bound.local_addr().ok());
@@ -99,7 +101,7 @@ impl Admin {
         let config = Arc::clone(config);
         let builder = std::thread::Builder::new().name("admin".to_owned());
         let thread = builder
-            .spawn(move || run(&config, listener, taken))
+            .spawn(move || run(&config, disks, listener, taken))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(Self {
             orders,
@@ -142,6 +144,7 @@ impl Admin {
 
 fn run(
     config: &Arc<BrokerConfig>,
+    disks: Vec<Arc<DiskGauge>>,
     listener: Option<TcpListener>,
     orders: UnboundedReceiver<Order>,
 ) {
@@ -158,19 +161,19 @@ fn run(
         }
     };
     let tasks = LocalSet::new();
-    tasks.block_on(&runtime, serve(config, listener, orders));
+    let observer = Observer::new(config, disks);
+    tasks.block_on(&runtime, serve(observer, listener, orders));
     // A write to a stalled disk must not hold up the end.
     runtime.shutdown_background();
 }
 
 async fn serve(
-    config: &Arc<BrokerConfig>,
+    observer: Rc<Observer>,
     listener: Option<TcpListener>,
     mut orders: UnboundedReceiver<Order>,
 ) {
-    let observer = Observer::new(config);
     // Where nobody looks, shards are not asked each second but keep what they record.
-    if listener.is_some() || config.latency_log.is_some() {
+    if listener.is_some() || observer.config.latency_log.is_some() {
         tokio::task::spawn_local(Rc::clone(&observer).watch());
     }
     if let Some(listener) = listener {

@@ -16,6 +16,7 @@ use crate::base::config::BrokerConfig;
 use crate::base::ids::ShardId;
 use crate::io::InboxSender;
 use crate::metrics::{Compact, Counter, MetricsSnapshot, Recorded};
+use crate::server::disk_gauge::DiskGauge;
 use crate::shard::ShardMessage;
 
 /// How often shards are asked.
@@ -73,6 +74,8 @@ pub enum Window {
 pub struct Observer {
     /// The settings.
     pub config: Arc<BrokerConfig>,
+    /// The disks of the log directories.
+    pub disks: Vec<Arc<DiskGauge>>,
     /// When the broker was started.
     pub started: Instant,
     phase: Cell<Phase>,
@@ -85,10 +88,11 @@ pub struct Observer {
 
 impl Observer {
     /// Knows nothing yet.
-    pub fn new(config: &Arc<BrokerConfig>) -> Rc<Self> {
+    pub fn new(config: &Arc<BrokerConfig>, disks: Vec<Arc<DiskGauge>>) -> Rc<Self> {
         let (reports, arrived) = unbounded_channel();
         Rc::new(Self {
             config: Arc::clone(config),
+            disks,
             started: Instant::now(),
             phase: Cell::new(Phase::Starting),
             shards: RefCell::default(),

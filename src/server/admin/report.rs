@@ -60,6 +60,8 @@ pub struct Gauges {
     pub are_all_offline: bool,
     /// Partitions hosted whose directory is offline.
     pub stopped: usize,
+    /// How long its journals have waited for a disk's answer to a write, at most.
+    pub disk_silence: Duration,
 }
 
 /// What one partition tells.
@@ -177,6 +179,7 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
         stopped: stopped(shard, &offline),
         are_all_offline: logs.are_all_offline(),
         offline,
+        disk_silence: disk_silence(shard),
     }
 }
 
@@ -188,4 +191,9 @@ fn stopped(shard: &Shard, offline: &[OfflineDirectory]) -> usize {
     let partitions = shard.partitions();
     let is_stopped = |partition: &&Rc<Partition>| partition.log().check_online().is_err();
     partitions.iter().filter(is_stopped).count()
+}
+
+fn disk_silence(shard: &Shard) -> Duration {
+    let waits = shard.logs().iter().map(|logs| logs.disk_silence(io::now()));
+    waits.max().unwrap_or_default()
 }

@@ -12,6 +12,8 @@ use super::{Phase, latency, metrics};
 const FRESH_WAIT: Duration = Duration::from_millis(300);
 /// And for all their partitions.
 const PARTITIONS_WAIT: Duration = Duration::from_secs(2);
+/// A disk that leaves a write unanswered for longer keeps producers waiting.
+const DISK_SILENCE_MAX: Duration = Duration::from_secs(5);
 /// A broker with a shard that is silent for so long had better be restarted.
 const DEAD_AFTER: Duration = Duration::from_secs(60);
 
@@ -156,6 +158,13 @@ fn health(observer: &Observer, silence_max: Duration, must_serve: bool) -> Answe
                 let seconds = silence.as_secs();
                 faults.push(format!("shard {number} stands still for {seconds} s"));
             }
+            let disk_silence = shard.gauges.disk_silence;
+            if must_serve && disk_silence > DISK_SILENCE_MAX {
+                let seconds = disk_silence.as_secs();
+                faults.push(format!(
+                    "shard {number} has waited {seconds} s for the disk to answer a write"
+                ));
+            }
             if must_serve {
                 let failed = shard.gauges.offline.iter();
                 offline.extend(failed.map(|one| (one.path.clone(), one.told())));
@@ -170,11 +179,28 @@ fn health(observer: &Observer, silence_max: Duration, must_serve: bool) -> Answe
     }
     if faults.is_empty() {
         let notes: String = offline.iter().map(|note| format!("{note}\n")).collect();
-        Answer::text(StatusCode::OK, format!("ok\n{notes}"))
+        let remark = match must_serve {
+            true => remark(observer),
+            false => String::new(),
+        };
+        Answer::text(StatusCode::OK, format!("ok\n{notes}{remark}"))
     } else {
         Answer::text(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("{}\n", faults.join("\n")),
         )
     }
+}
+
+/// What whoever asks should know though clients are served: reads and deletes go on.
+fn remark(observer: &Observer) -> String {
+    let full = observer.disks.iter().filter(|disk| {
+        let space = disk.space();
+        space.is_some_and(|space| metrics::disks::is_refusing(disk, space))
+    });
+    let lines = full.map(|disk| {
+        let directory = disk.directory().display();
+        format!("but producers are refused: the disk of {directory} is nearly full\n")
+    });
+    lines.collect()
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use super::Failed;
 use super::checkpoints::Checkpoints;
 use super::directories::Directories;
+use super::disk_watch::DiskWatch;
 use super::failures::{FAILURES_LEN_MAX, Failures};
 use super::memory_guard::keep_within;
 use super::shards::{ClosedDirectories, Shards, ShardsOptions};
@@ -21,6 +22,7 @@ use crate::io::task::JoinHandle;
 use crate::io::uring::ShardFaults;
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
 use crate::log::{ClosedLog, RecoveryOptions, seal_directory};
+use crate::server::disk_gauge::DiskGauge;
 use crate::shard::{OfflineDirectory, ShardMessage};
 
 /// What the main thread tells the control thread.
@@ -43,6 +45,8 @@ pub struct ControlOptions {
     pub budgets: Budgets,
     /// The CPU of each shard.
     pub cpus: Vec<Option<usize>>,
+    /// The disks of the log directories.
+    pub disks: Vec<Arc<DiskGauge>>,
     /// What goes wrong with their operations (tests).
     pub faults: Option<ShardFaults>,
     /// Log directories that cannot be used.
@@ -93,6 +97,7 @@ struct Control {
     broker_epoch: BrokerEpoch,
     controller: JoinHandle<bool>,
     checkpoints: Rc<Checkpoints>,
+    disk_watches: Vec<Rc<DiskWatch>>,
 }
 
 async fn start(options: ControlOptions) -> Result<Control, String> {
@@ -137,8 +142,10 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
     let controller = serve_controller(controller, &shards);
     io::spawn_detached(TaskClass::Background, watch.watch(failed));
     let checkpoints = Checkpoints::start(shards.publisher(), &directories, &config);
+    let disk_watches = DiskWatch::start(shards.publisher(), options.disks).await;
     let control = Control {
         checkpoints,
+        disk_watches,
         shards,
         handle,
         broker_epoch,
@@ -214,6 +221,7 @@ impl Control {
     /// clean-shutdown files last, one in each directory in which nothing failed.
     async fn stop(self) -> bool {
         self.checkpoints.stop().await;
+        self.disk_watches.iter().for_each(|watch| watch.stop());
         let closed = self.shards.stop().await;
         self.handle.stop().await;
         let is_controller_closed = self.controller.await;

@@ -23,6 +23,8 @@ settings! {
     "File for an interval log (.hlog) of the latency histograms; begun anew at 64 MiB.";
     "coreline.slow.request.ms": Long => Some("1000"), AtLeast(0), ReadOnly, Effective;
     "Requests slower than this are logged with their stages.";
-    "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, NotYet;
-    "Disk space kept for deletes, offsets and metadata; 256 MiB or 2 % when not set.";
+    "coreline.disk.reserve.bytes": Long => None, AtLeast(0), ReadOnly, Effective;
+    "Producers are refused while less of the disk is free; 256 MiB or 2 % of it when not set.";
+    "coreline.disk.low.bytes": Long => None, AtLeast(0), ReadOnly, Effective;
+    "Operators are warned while less of the disk is free; a tenth of it when not set.";
 }

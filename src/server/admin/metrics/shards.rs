@@ -19,7 +19,7 @@ pub fn render(text: &mut Text, observer: &Observer) {
 type Value<T> = fn(&ShardView) -> T;
 
 fn gauges(text: &mut Text, observer: &Observer) {
-    let families: [(&'static str, &str, Value<f64>); 6] = [
+    let families: [(&'static str, &str, Value<f64>); 7] = [
         (
             "coreline_shard_busy_ratio",
             "Part of the last minute in which it did not wait for events",
@@ -34,6 +34,11 @@ fn gauges(text: &mut Text, observer: &Observer) {
             "coreline_shard_inbox_depth",
             "Messages in its inbox",
             |shard| shard.inbox_depth() as f64,
+        ),
+        (
+            "coreline_shard_disk_wait_seconds",
+            "How long its journal has waited for the disk's answer to a write",
+            |shard| shard.gauges.disk_silence.as_secs_f64(),
         ),
         ("coreline_shard_partitions", "Partitions hosted", |shard| {
             shard.gauges.partitions as f64
@@ -148,6 +153,11 @@ fn counters(text: &mut Text, observer: &Observer) {
             Counter::ConnectionsRefused,
             "coreline_connections_refused_total",
             "Connections closed for what they sent",
+        ),
+        (
+            Counter::AppendsWithoutRoom,
+            "coreline_appends_refused_for_disk_total",
+            "Appends refused because the disk has no room",
         ),
         (
             Counter::BytesReceived,
