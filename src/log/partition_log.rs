@@ -85,6 +85,8 @@ pub struct Log {
     journal_queue: JournalQueue,
     /// Whoever changes the log's end or shape.
     pub(crate) order: Turns,
+    /// One writer of derived files at a time: each is written beside its name first.
+    pub(crate) derived_order: Turns,
     pub(crate) waiters: Rc<Waiters>,
     observer: RefCell<Option<Observer>>,
     pub(crate) status: Cell<LogStatus>,
@@ -182,6 +184,7 @@ impl Log {
             log_id: Cell::new(None),
             journal_queue: JournalQueue::default(),
             order: Turns::default(),
+            derived_order: Turns::default(),
             waiters: shard.health.waiters(),
             observer: RefCell::new(None),
             status: Cell::new(LogStatus::Open),

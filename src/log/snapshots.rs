@@ -74,6 +74,7 @@ impl Log {
 
     /// Writes derived files durably, stage by stage.
     pub(crate) async fn put_in_place(&self, files: Vec<Vec<NewFile>>) -> Result<()> {
+        let _turn = self.derived_order.take().await;
         let written = self.shard.flushes.write_files(files).await;
         let failed = |error| LogError::io(format!("writing in {}", self.folder.display()), error);
         written.map_err(failed)
