@@ -21,9 +21,10 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use command::arguments::{Arguments, Command};
+use command::arguments::{Arguments, Command, LogCommand};
 use command::check;
 use command::latency;
+use command::log_verify;
 use command::screen::{self, Started};
 use command::settings;
 use command::signals::{Signals, Wish, ask_to_stop};
@@ -48,6 +49,9 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         };
+    }
+    if let Some(Command::Log(LogCommand::Verify(wanted))) = &arguments.command {
+        return log_verify::run(wanted);
     }
     match run(&arguments) {
         Ok(code) => code,

@@ -54,10 +54,10 @@ impl Disk {
         }
         let mut delay = Duration::from_millis(self.delay_ms.load(Ordering::SeqCst));
         let rate = self.bytes_per_second.load(Ordering::SeqCst);
-        if rate > 0 {
+        if let Some(micros) = (point.len as u64 * 1_000_000).checked_div(rate) {
             let now = Instant::now();
             *free_at = (*free_at).max(now);
-            *free_at += Duration::from_micros(point.len as u64 * 1_000_000 / rate);
+            *free_at += Duration::from_micros(micros);
             delay += *free_at - now;
         }
         match delay.is_zero() {

@@ -43,6 +43,26 @@ pub enum Command {
     /// Validate and explain a file of settings without starting: exit code 0 when a broker could
     /// start with it, 1 when it would refuse, 2 when the file cannot be read.
     Check(CheckArguments),
+    /// Look at the files of a broker that does not run.
+    #[command(subcommand)]
+    Log(LogCommand),
+}
+
+/// What `coreline log` does.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LogCommand {
+    /// Read every byte of a stopped data directory, Coreline's or Apache Kafka's, and print what is
+    /// not as it was written, with file and position: exit code 0 when all is, 1 when something is
+    /// not, 2 when the directory cannot be read or a broker uses it. Nothing is written.
+    Verify(VerifyArguments),
+}
+
+/// What `coreline log verify` reads.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyArguments {
+    /// Data directories (log.dirs).
+    #[arg(value_name = "DIR", default_value = "data")]
+    pub directories: Vec<PathBuf>,
 }
 
 /// What `coreline check` looks at.

@@ -68,6 +68,11 @@ impl Difference {
         })
     }
 
+    /// The segment's base offset.
+    pub(crate) fn base(&self) -> Offset {
+        self.base
+    }
+
     /// What an operator reads.
     pub(crate) fn cause(&self) -> String {
         let closed = self.closed_bytes;

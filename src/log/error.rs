@@ -46,6 +46,12 @@ impl LogError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
 
+    /// Whether a file was not there.
+    #[must_use]
+    pub fn is_missing_file(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Kafka's code.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

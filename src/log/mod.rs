@@ -21,6 +21,7 @@ pub mod invariants;
 pub mod recovery;
 pub mod seeded;
 pub mod validation;
+pub mod verify;
 
 mod admission;
 mod append;

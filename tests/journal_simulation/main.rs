@@ -20,6 +20,7 @@ mod payload;
 mod plan;
 mod retries;
 mod seeded_test;
+mod verified;
 mod world;
 
 use plan::{Plan, THEMES, Theme};

@@ -15,6 +15,7 @@ use crate::damage::{self, Damage};
 use crate::life;
 use crate::model::Model;
 use crate::plan::{Plan, Theme};
+use crate::verified;
 
 /// The log directory on the simulated disk.
 pub const DIRECTORY: &str = "/data";
@@ -63,6 +64,8 @@ pub struct Stats {
     pub refused: u64,
     pub reads: u64,
     pub fault_hits: u64,
+    /// Directories that were verified between two lives.
+    pub verified: u64,
     pub damages: u64,
     pub damaged_logs: u64,
     pub trace_hash: u64,
@@ -85,6 +88,7 @@ impl Stats {
             (&mut self.refused, other.refused),
             (&mut self.reads, other.reads),
             (&mut self.fault_hits, other.fault_hits),
+            (&mut self.verified, other.verified),
             (&mut self.damages, other.damages),
             (&mut self.damaged_logs, other.damaged_logs),
         ] {
@@ -155,6 +159,7 @@ impl World {
         self.rested.set(false);
         self.recovered.set(false);
         self.disk.clear_faults();
+        self.check_verified()?;
         let early = self.plan.theme == Theme::Recovery && self.one_in(2) || self.one_in(6);
         if !in_peace && early {
             let steps = 1 << self.below(13);
@@ -186,6 +191,21 @@ impl World {
             self.end_badly();
         }
         Ok(())
+    }
+
+    /// Between some lives, while nothing was damaged yet.
+    fn check_verified(&self) -> Result<(), String> {
+        let (lives, damages) = {
+            let stats = self.stats.borrow();
+            (stats.lives, stats.damages)
+        };
+        let is_turn = (self.plan.seed + lives).is_multiple_of(2);
+        if lives == 0 || damages > 0 || !is_turn {
+            return Ok(());
+        }
+        self.disk.never_crash();
+        self.stats.borrow_mut().verified += 1;
+        verified::check(self)
     }
 
     fn end_badly(&self) {

@@ -90,6 +90,17 @@ fn producer_id(peer: &mut Peer) -> i64 {
     })
 }
 
+/// `coreline log verify` finds nothing wrong with what either of them has closed.
+fn assert_whole(folder: &Path) {
+    let verified = std::process::Command::new(env!("CARGO_BIN_EXE_coreline"))
+        .args(["log", "verify"])
+        .arg(folder.join("data"))
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(verified.status.success(), "{text}");
+}
+
 pub fn there_and_back(folder: &Path) {
     let broker = Broker::coreline(folder);
     let mut peer = Peer::connect(false, broker.port);
@@ -97,6 +108,7 @@ pub fn there_and_back(folder: &Path) {
     assert_eq!(append(&mut peer, "ours"), 0);
     let first = producer_id(&mut peer);
     broker.stop();
+    assert_whole(folder);
 
     let broker = Broker::kafka(folder);
     let mut peer = Peer::connect(true, broker.port);
@@ -107,6 +119,7 @@ pub fn there_and_back(folder: &Path) {
     assert_eq!(append(&mut peer, "theirs"), 0);
     let second = producer_id(&mut peer);
     broker.stop();
+    assert_whole(folder);
 
     let broker = Broker::coreline(folder);
     let mut peer = Peer::connect(false, broker.port);
@@ -116,6 +129,7 @@ pub fn there_and_back(folder: &Path) {
     let third = producer_id(&mut peer);
     assert!(first < second && second < third, "{first} {second} {third}");
     broker.stop();
+    assert_whole(folder);
 }
 
 /// A snapshot after every change, and no room for anything before it.

@@ -190,7 +190,9 @@ async fn read_segments(
     Ok(tail)
 }
 
-async fn read_synced_point(folder: &Path) -> Result<Option<SyncedPoint>, MetadataLogError> {
+pub(super) async fn read_synced_point(
+    folder: &Path,
+) -> Result<Option<SyncedPoint>, MetadataLogError> {
     let path = folder.join(SYNCED_POINT_FILE);
     match directory::read_file(&path, SYNCED_POINT_BYTES).await {
         Ok(bytes) => Ok(SyncedPoint::decode(&bytes)),

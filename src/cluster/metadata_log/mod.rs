@@ -34,6 +34,7 @@ mod replay;
 mod retention;
 mod snapshot_file;
 mod synced_point;
+pub mod verify;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -157,6 +157,11 @@ impl OffsetIndex {
         self.entries.get(place).map(|entry| self.absolute(*entry))
     }
 
+    /// The entries in order.
+    pub fn entries(&self) -> impl Iterator<Item = OffsetPosition> {
+        self.entries.iter().map(|entry| self.absolute(*entry))
+    }
+
     /// Entries.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -147,6 +147,11 @@ impl TimeIndex {
         self.entries.get(place).map(|entry| self.absolute(*entry))
     }
 
+    /// The entries in order.
+    pub fn entries(&self) -> impl Iterator<Item = TimestampOffset> {
+        self.entries.iter().map(|entry| self.absolute(*entry))
+    }
+
     /// Entries.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -21,6 +21,8 @@ pub(crate) struct FoundRecord {
 /// A place in a ring where a cycle's header was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundCycle {
+    /// Which of the ring files it is in, and where.
+    pub(crate) place: (usize, u64),
     pub(crate) header: CycleHeader,
     pub(crate) checksum: u32,
     /// Header and table are what was written.
@@ -36,6 +38,8 @@ pub(crate) struct FoundCycle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedCycle {
     pub(crate) sequence: u64,
+    /// Where it stands, if its header was found.
+    pub(crate) place: Option<(usize, u64)>,
     /// What its readable headers say.
     pub(crate) readable: Vec<RecordHeader>,
     /// Something in it cannot be read: every log of the journal may be concerned.
@@ -117,6 +121,7 @@ pub(crate) fn assemble(found: Vec<FoundCycle>) -> Chain {
             Some(cycle) => chain.steps.push(ChainStep::Damage(damaged(cycle))),
             None => chain.steps.push(ChainStep::Damage(DamagedCycle {
                 sequence,
+                place: None,
                 readable: Vec::new(),
                 concerns_all: true,
             })),
@@ -146,6 +151,7 @@ fn damaged(cycle: FoundCycle) -> DamagedCycle {
     let is_broken = !cycle.is_header_intact || cycle.readable.iter().any(Option::is_none);
     DamagedCycle {
         sequence: cycle.header.sequence,
+        place: Some(cycle.place),
         concerns_all: is_broken,
         readable: cycle.readable.into_iter().flatten().collect(),
     }
@@ -158,6 +164,7 @@ mod tests {
 
     fn cycle(sequence: u64, flushed: u64, lowest: u64) -> FoundCycle {
         FoundCycle {
+            place: (0, 0),
             header: CycleHeader {
                 incarnation: Uuid::ZERO,
                 sequence,

@@ -33,7 +33,7 @@ fn decode(bytes: &[u8]) -> Option<Uuid> {
 }
 
 /// The incarnation in force; `None` where no journal is.
-pub(super) async fn read(directory: &Path) -> Result<Option<Uuid>, LogError> {
+pub(crate) async fn read(directory: &Path) -> Result<Option<Uuid>, LogError> {
     let path = path(directory);
     match io::directory::read_file(&path, FILE_BYTES_MAX).await {
         Ok(bytes) => decode(&bytes).map(Some).ok_or_else(|| {

@@ -8,7 +8,7 @@ use super::apply::LogRecovery;
 use super::checkpoints::Checkpoints;
 use super::rebuild::rebuild;
 use super::replay::{LogPlan, Place};
-use super::ring_reader::RingContents;
+use super::ring_reader::{Access, RingContents};
 use crate::base::ids::{Offset, PartitionIndex, Uuid};
 use crate::io::{self, FlushGroup};
 use crate::log::damage::{describe, mark_after, mark_damage, whole_prefix};
@@ -26,16 +26,16 @@ const IDS_READ_AT_ONCE: usize = 64;
 
 /// One partition's folder.
 #[derive(Clone, Debug)]
-pub(super) struct Folder {
-    pub(super) topic: String,
-    pub(super) partition: PartitionIndex,
-    pub(super) path: Rc<Path>,
+pub(crate) struct Folder {
+    pub(crate) topic: String,
+    pub(crate) partition: PartitionIndex,
+    pub(crate) path: Rc<Path>,
     /// The bytes of its log id file.
     id: Option<Vec<u8>>,
 }
 
 /// Whether a journal knows the folder.
-pub(super) enum FolderId {
+pub(crate) enum FolderId {
     /// It has an id of this incarnation.
     Current(LogIdFile),
     /// Nothing was written to it in this incarnation.
@@ -46,7 +46,7 @@ pub(super) enum FolderId {
 
 impl Folder {
     /// Whether a log id file is in it, of whatever incarnation.
-    pub(super) fn has_id(&self) -> bool {
+    pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }
 
@@ -55,7 +55,7 @@ impl Folder {
         self.id.as_deref().and_then(LogIdFile::decode)
     }
 
-    pub(super) fn id_of(&self, incarnation: Uuid) -> FolderId {
+    pub(crate) fn id_of(&self, incarnation: Uuid) -> FolderId {
         let Some(bytes) = &self.id else {
             return FolderId::AtRest;
         };
@@ -70,6 +70,14 @@ impl Folder {
 /// The folders of live partitions but the metadata log's. Folders of a deletion that was under way
 /// are removed.
 pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogError> {
+    find_folders(directory, Access::Recover).await
+}
+
+/// The same; nothing is removed by whoever only looks.
+pub(crate) async fn find_folders(
+    directory: &Path,
+    access: Access,
+) -> Result<Vec<Folder>, LogError> {
     let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
     let mut live = Vec::new();
     for entry in io::directory::list(directory).await.map_err(failed)? {
@@ -82,10 +90,10 @@ pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogErr
         let path: Rc<Path> = directory.join(&entry.name).into();
         match parsed.state {
             FolderState::Live => live.push((parsed.topic, parsed.partition, path)),
-            FolderState::Delete => {
+            FolderState::Delete if access == Access::Recover => {
                 io::directory::remove_all(&path).await.map_err(failed)?;
             }
-            FolderState::Future | FolderState::Stray => {}
+            FolderState::Delete | FolderState::Future | FolderState::Stray => {}
         }
     }
     read_ids(live).await

@@ -37,7 +37,7 @@ pub(super) async fn note_retirement(directory: &Path) -> Result<(), LogError> {
 }
 
 /// Whether the last journal was emptied in order.
-pub(super) async fn is_retired(directory: &Path) -> Result<bool, LogError> {
+pub(crate) async fn is_retired(directory: &Path) -> Result<bool, LogError> {
     let path = retired_path(directory);
     match io::directory::metadata(&path).await {
         Ok(_) => Ok(true),

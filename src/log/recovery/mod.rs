@@ -34,7 +34,11 @@ mod seal;
 pub(crate) use checkpoints::read_log_starts;
 pub(crate) use checkpoints::read_recovery_points;
 pub use checkpoints::{CheckpointFile, write_checkpoint};
-pub(crate) use ring_reader::open_locked;
+pub(crate) use current::read as read_incarnation;
+pub(crate) use folders::{Folder, FolderId, find_folders};
+pub(crate) use lost::is_retired;
+pub(crate) use replay::{LogPlan, PlannedRange};
+pub(crate) use ring_reader::{Access, RingContents, open_locked, open_under_lock};
 pub use seal::seal_directory;
 
 use std::cell::RefCell;
@@ -52,9 +56,9 @@ use crate::base::ids::{ShardId, Uuid};
 use crate::io;
 use chain::assemble;
 use checkpoints::Checkpoints;
-use folders::{Folder, list_folders};
-use replay::{LogPlan, Replay, replay};
-use ring_reader::{RingContents, read_ring};
+use folders::list_folders;
+use replay::{Replay, replay};
+use ring_reader::read_ring;
 
 /// Logs recovered at the same time: enough that one flush serves many, few enough that their
 /// windows of [`super::scan`] stay within 16 MiB.
@@ -228,7 +232,7 @@ async fn recover_journalled(
     checkpoints: &Rc<RefCell<Checkpoints>>,
     report: &mut RecoveryReport,
 ) -> Result<(), LogError> {
-    let (rings, mut all) = replay_rings(directory, incarnation, folders).await?;
+    let (rings, mut all) = replay_rings(directory, incarnation, folders, Access::Recover).await?;
     if all.replay.damaged > 0 {
         let count = all.replay.damaged;
         report
@@ -281,8 +285,11 @@ async fn recover_journalled(
 }
 
 /// The plans of all journals.
-struct AllPlans {
+pub(crate) struct AllPlans {
     replay: Replay,
+    /// The file and position of each damaged cycle, and what is wrong; of one that was not found
+    /// the folder of its ring.
+    pub(crate) damages: Vec<(PathBuf, Option<u64>, String)>,
     /// Which ring a log's records lie in.
     ring_of: std::collections::BTreeMap<super::journal::record::LogId, usize>,
     /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
@@ -294,7 +301,18 @@ struct AllPlans {
 }
 
 impl AllPlans {
-    fn take(&mut self, id: &super::log_id_file::LogIdFile) -> (LogPlan, usize) {
+    /// Ids that records name and no folder carries.
+    pub(crate) fn strangers(&self) -> &[super::journal::record::LogId] {
+        &self.replay.strangers
+    }
+
+    /// What is told of ring files that are gone.
+    pub(crate) fn losses(&self) -> &[String] {
+        &self.losses.notices
+    }
+
+    /// A log's plan, and in which ring its records lie.
+    pub(crate) fn take(&mut self, id: &super::log_id_file::LogIdFile) -> (LogPlan, usize) {
         let ring = self.ring_of.get(&id.log_id).copied().unwrap_or_default();
         let mut plan = self.replay.plans.remove(&id.log_id).unwrap_or_else(|| {
             let mut plan = LogPlan::begin(id);
@@ -311,16 +329,34 @@ impl AllPlans {
     }
 }
 
+impl AllPlans {
+    fn note_damages(&mut self, chain: &chain::Chain, paths: &[PathBuf], ring: &Path) {
+        for step in &chain.steps {
+            let chain::ChainStep::Damage(cycle) = step else {
+                continue;
+            };
+            let found = cycle
+                .place
+                .and_then(|(file, at)| paths.get(file).map(|path| (path.clone(), Some(at))));
+            let (path, position) = found.unwrap_or_else(|| (ring.to_path_buf(), None));
+            let what = format!("cycle {} is not what was written", cycle.sequence);
+            self.damages.push((path, position, what));
+        }
+    }
+}
+
 /// Whose ring a folder holds.
 fn shard_of(folder: &str) -> Option<ShardId> {
     let digits = folder.strip_prefix("shard-")?;
     digits.parse().ok().map(ShardId)
 }
 
-async fn replay_rings(
+/// Reads all journals of a directory; no file is changed.
+pub(crate) async fn replay_rings(
     directory: &Path,
     incarnation: Uuid,
     folders: &[Folder],
+    access: Access,
 ) -> Result<(Vec<RingContents>, AllPlans), LogError> {
     let ids = folders
         .iter()
@@ -334,6 +370,7 @@ async fn replay_rings(
     let mut rings = Vec::new();
     let mut all = AllPlans {
         replay: Replay::default(),
+        damages: Vec::new(),
         ring_of: Default::default(),
         concerns_unnamed: false,
         losses: lost::Losses::find(directory, incarnation, ids.values()).await?,
@@ -343,7 +380,7 @@ async fn replay_rings(
         if !entry.is_directory || shard_of(&entry.name).is_none() {
             continue;
         }
-        let mut contents = read_ring(&journal.join(&entry.name), incarnation).await?;
+        let mut contents = read_ring(&journal.join(&entry.name), incarnation, access).await?;
         let chain = assemble(std::mem::take(&mut contents.cycles));
         for log_id in chain.named_logs() {
             all.ring_of.insert(log_id, rings.len());
@@ -352,6 +389,7 @@ async fn replay_rings(
             .steps
             .iter()
             .any(|step| matches!(step, chain::ChainStep::Damage(cycle) if cycle.concerns_all));
+        all.note_damages(&chain, &contents.paths, &journal.join(&entry.name));
         let before = (all.replay.damaged, all.replay.strangers.len());
         replay(&chain, &ids, &mut all.replay);
         if before != (all.replay.damaged, all.replay.strangers.len()) {

@@ -49,6 +49,7 @@ fn cycle(records: &[FoundRecord]) -> ChainStep {
 fn lost(readable: Vec<RecordHeader>) -> ChainStep {
     let concerns_all = readable.is_empty();
     ChainStep::Damage(DamagedCycle {
+        place: None,
         sequence: 5,
         readable,
         concerns_all,

@@ -1,7 +1,7 @@
 //! Finding the cycles of one incarnation in the ring files of one shard. Each file is read under
 //! the lock of a descriptor that could write it (JOURNAL §7.1).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,18 +23,34 @@ const _: () = assert!(WINDOW_BYTES >= 2 * CYCLE_BYTES_MAX);
 /// Bytes of one read.
 const READ_BYTES: usize = MIB;
 
+/// What a directory is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Files will be written.
+    Recover,
+    /// Nothing is written, whatever is found.
+    Look,
+}
+
 /// The open files of one shard's ring and the cycles in them.
 #[derive(Default)]
 pub(crate) struct RingContents {
     pub(crate) files: Vec<File>,
+    /// Of the files, in the same order.
+    pub(crate) paths: Vec<PathBuf>,
     pub(crate) cycles: Vec<FoundCycle>,
 }
 
 /// Opens a file for writing under its lock.
 pub(crate) async fn open_locked(path: &Path) -> Result<File, LogError> {
+    open_under_lock(path, Access::Recover).await
+}
+
+/// The same, for writing only where something will be.
+pub(crate) async fn open_under_lock(path: &Path, access: Access) -> Result<File, LogError> {
     let failed = |error| LogError::io(format!("locking {}", path.display()), error);
     let options = OpenOptions {
-        write: true,
+        write: access == Access::Recover,
         direct: true,
         ..OpenOptions::default()
     };
@@ -46,14 +62,19 @@ pub(crate) async fn open_locked(path: &Path) -> Result<File, LogError> {
 }
 
 /// Reads all ring files of a shard's folder. Nothing is written.
-pub(crate) async fn read_ring(folder: &Path, incarnation: Uuid) -> Result<RingContents, LogError> {
+pub(crate) async fn read_ring(
+    folder: &Path,
+    incarnation: Uuid,
+    access: Access,
+) -> Result<RingContents, LogError> {
     let failed = |error| LogError::io(format!("reading {}", folder.display()), error);
     let mut contents = RingContents::default();
     for entry in io::directory::list(folder).await.map_err(failed)? {
         if entry.is_directory || !entry.name.starts_with("ring-") {
             continue;
         }
-        let file = open_locked(&folder.join(&entry.name)).await?;
+        let path = folder.join(&entry.name);
+        let file = open_under_lock(&path, access).await?;
         let number = contents.files.len();
         let scan = FileScan {
             file: &file,
@@ -62,6 +83,7 @@ pub(crate) async fn read_ring(folder: &Path, incarnation: Uuid) -> Result<RingCo
         };
         scan.run(&mut contents.cycles).await.map_err(failed)?;
         contents.files.push(file);
+        contents.paths.push(path);
     }
     Ok(contents)
 }
@@ -141,6 +163,7 @@ impl FileScan<'_> {
             None => readable_headers(&found, bytes),
         };
         cycles.push(FoundCycle {
+            place: (self.number, position + at as u64),
             header: found.header,
             checksum: found.checksum,
             is_header_intact,

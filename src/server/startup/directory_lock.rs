@@ -1,6 +1,7 @@
 //! The `.lock` file that keeps a second broker out of a data folder.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -37,17 +38,39 @@ impl DirectoryLock {
             .read(true)
             .open(&path)
             .map_err(folder_error)?;
-        let whole = whole_file();
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
+        Self::lock(file, libc::F_WRLCK, folder)
+    }
+
+    /// Keeps brokers out while the folder is only read; others may read it too. A folder without
+    /// the file, which any broker makes first, is not made to have one: `None`.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn take_for_reading(folder: &Path) -> Result<Option<Self>, StartupError> {
+        match File::open(folder.join(".lock")) {
+            Ok(file) => Self::lock(file, libc::F_RDLCK, folder).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StartupError::Folder {
+                path: folder.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    fn lock(file: File, kind: libc::c_int, folder: &Path) -> Result<Self, StartupError> {
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(kind))) {
             Ok(_) => Ok(Self {
                 _file: file,
                 folder: folder.to_owned(),
             }),
             Err(Errno::EAGAIN | Errno::EACCES) => Err(StartupError::FolderInUse {
                 path: folder.to_owned(),
-                holder: holder(&path),
+                holder: holder(&folder.join(".lock")),
             }),
-            Err(errno) => Err(folder_error(errno.into())),
+            Err(errno) => Err(StartupError::Folder {
+                path: folder.to_owned(),
+                source: errno.into(),
+            }),
         }
     }
 }
@@ -60,9 +83,9 @@ impl DirectoryLock {
     }
 }
 
-fn whole_file() -> libc::flock {
+fn whole_file(kind: libc::c_int) -> libc::flock {
     libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
+        l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
         l_len: 0,

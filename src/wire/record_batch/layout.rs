@@ -17,7 +17,7 @@ pub const MAGIC_AT: usize = 16;
 pub const MAGIC: u8 = 2;
 pub(super) const CRC: Range<usize> = 17..21;
 /// The checksum covers everything from here to the end of the batch.
-pub(super) const CRC_COVERS_FROM: usize = 21;
+pub const CRC_COVERS_FROM: usize = 21;
 pub(super) const ATTRIBUTES: Range<usize> = 21..23;
 pub(super) const LAST_OFFSET_DELTA: Range<usize> = 23..27;
 pub(super) const BASE_TIMESTAMP: Range<usize> = 27..35;

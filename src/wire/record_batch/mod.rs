@@ -26,7 +26,8 @@ pub use control::{
 };
 pub use header::{Attributes, BatchError, BatchHeader, verify_crc};
 pub use layout::{
-    BATCH_BYTES_MIN, BATCH_OVERHEAD_BYTES, HEADER_BYTES, LEADER_EPOCH_AT, LENGTH_AT, MAGIC_AT,
+    BATCH_BYTES_MIN, BATCH_OVERHEAD_BYTES, CRC_COVERS_FROM, HEADER_BYTES, LEADER_EPOCH_AT,
+    LENGTH_AT, MAGIC_AT,
 };
 pub use split::{BatchSlice, BatchSplitter, split_batches};
 pub use stamp::{

@@ -1,0 +1,121 @@
+//! The files of the directory itself.
+
+use std::path::Path;
+
+use super::report::{Problem, Report};
+use super::{folder_name, offset_of, small_files};
+use crate::base::ids::Offset;
+use crate::io;
+use crate::log::closed::Difference;
+use crate::log::error::LogError;
+use crate::log::format::checkpoint_files::{self, PartitionOffsets};
+use crate::log::format::clean_shutdown;
+use crate::log::format::closed_segments::ClosedSegments;
+use crate::log::format::file_names::{
+    CLEAN_SHUTDOWN, CLEANER_CHECKPOINT, CLOSED_SEGMENTS, CLUSTER_METADATA_FOLDER, FolderState,
+    HIGH_WATERMARK_CHECKPOINT, LOG_START_CHECKPOINT, LogFileKind, META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT, parse_partition_folder,
+};
+use crate::log::format::meta_properties::MetaProperties;
+use crate::log::open::list_folder;
+use crate::log::recovery::Folder;
+use crate::log::segment::segment_path;
+
+/// What the files say of the partitions.
+pub(super) struct Root {
+    recovery_points: PartitionOffsets,
+    cleaned: PartitionOffsets,
+}
+
+impl Root {
+    /// Reads and checks them all.
+    ///
+    /// # Errors
+    /// [`LogError::Refused`] where it is no data directory at all.
+    pub(super) async fn read(directory: &Path, report: &mut Report) -> Result<Self, LogError> {
+        let names = names(directory, report).await?;
+        let has = |name: &str| names.iter().any(|known| known == name);
+        if !has(META_PROPERTIES) {
+            let is_used = has(CLUSTER_METADATA_FOLDER) || has(RECOVERY_POINT_CHECKPOINT);
+            if !is_used {
+                let what = format!("{} is no data directory", directory.display());
+                return Err(LogError::Refused(what));
+            }
+            let what = "it is missing: whose the directory is stands in it";
+            report.add(Problem::of(directory.join(META_PROPERTIES), what));
+        }
+        let path = |name: &str| directory.join(name);
+        small_files::decode(&path(META_PROPERTIES), report, MetaProperties::decode).await;
+        small_files::decode(&path(CLEAN_SHUTDOWN), report, clean_shutdown::decode).await;
+        let mut read = async |name: &str| {
+            let offsets = small_files::decode(&path(name), report, checkpoint_files::decode).await;
+            offsets.unwrap_or_default()
+        };
+        for name in [LOG_START_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT] {
+            read(name).await;
+        }
+        Ok(Self {
+            recovery_points: read(RECOVERY_POINT_CHECKPOINT).await,
+            cleaned: read(CLEANER_CHECKPOINT).await,
+        })
+    }
+
+    /// The offset below which all of a log was flushed when that was last written down.
+    pub(super) fn recovery_point(&self, folder: &Folder) -> Option<Offset> {
+        offset_of(&self.recovery_points, folder)
+    }
+
+    /// The offset up to which Kafka's cleaner came.
+    pub(super) fn cleaned_to(&self, folder: &Folder) -> Offset {
+        offset_of(&self.cleaned, folder).unwrap_or(Offset(-1))
+    }
+
+    /// Holds the segments against the list that a clean shutdown left.
+    pub(super) async fn check_closed(
+        &self,
+        directory: &Path,
+        folders: &[Folder],
+        report: &mut Report,
+    ) {
+        let path = directory.join(CLOSED_SEGMENTS);
+        let closed = small_files::decode(&path, report, ClosedSegments::decode).await;
+        let clean = directory.join(CLEAN_SHUTDOWN);
+        let clean = small_files::read(&clean, report).await;
+        let epoch = clean.and_then(|bytes| clean_shutdown::decode(&bytes).ok().flatten());
+        let Some(closed) = closed.filter(|closed| Some(closed.broker_epoch) == epoch) else {
+            return;
+        };
+        for ((topic, _, partition), segments) in &closed.logs {
+            let name = format!("{topic}-{partition}");
+            let found = folders.iter().find(|folder| folder_name(folder) == name);
+            let sizes = match found {
+                Some(folder) => list_folder(&folder.path).await.map(|found| found.segments),
+                None => Ok(Default::default()),
+            };
+            let Ok(sizes) = sizes else { continue };
+            if let Some(difference) = Difference::find(segments, &sizes) {
+                let folder = directory.join(&name);
+                let path = segment_path(&folder, difference.base(), LogFileKind::Log);
+                report.add(Problem::of(path, difference.cause()));
+            }
+        }
+    }
+}
+
+/// What stands in the directory; folders that no partition serves are named.
+async fn names(directory: &Path, report: &mut Report) -> Result<Vec<String>, LogError> {
+    let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
+    let mut names = Vec::new();
+    for entry in io::directory::list(directory).await.map_err(failed)? {
+        let marked = parse_partition_folder(&entry.name)
+            .filter(|parsed| entry.is_directory && parsed.state != FolderState::Live);
+        if marked.is_some() {
+            let name = &entry.name;
+            report
+                .notes
+                .push(format!("{name} belongs to no partition and is not read"));
+        }
+        names.push(entry.name);
+    }
+    Ok(names)
+}
