@@ -58,7 +58,10 @@ pub(super) async fn rebuild(
         for (leader_epoch, offset) in derived.epochs {
             epochs.assign(leader_epoch, offset);
         }
-        let first = derived.index.files(folder, segment.base_offset);
+        // The epochs before the snapshot: a start that this one's crash leads to reads no batch
+        // below that again, and would let an epoch begin too late.
+        let mut first = derived.index.files(folder, segment.base_offset);
+        first.push((folder.join(LEADER_EPOCH_CHECKPOINT), epochs.encode()));
         let snapshot = Snapshot::of(log_end, &derived.producers).file(folder);
         let written = flushes.write_files(vec![first, vec![snapshot]]).await;
         let failed = |error| LogError::io(format!("writing in {}", folder.display()), error);

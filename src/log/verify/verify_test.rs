@@ -177,6 +177,7 @@ fn start_again(disk: &SimDisk, seed: u64) -> BTreeMap<&'static str, Option<Vec<(
             journal_bytes: report.journal_bytes_per_shard,
             cache_bytes: 8 * MIB,
             random_seed: seed,
+            metrics: Rc::default(),
         };
         let shard = ShardLogs::open(options).await.unwrap();
         let mut found = BTreeMap::new();
