@@ -70,7 +70,7 @@ fn seeded_damage_cut_as_tear() {
 
 #[test]
 fn seeded_late_write_after_recovery() {
-    must_be_caught(SeededBug::LateWriteAfterRecovery, 42);
+    must_be_caught(SeededBug::LateWriteAfterRecovery, 451);
 }
 
 /// `CORELINE_SIM_BUG=4 CORELINE_SIM_SEED=2 cargo test … search_for_a_seed -- --ignored --nocapture`

@@ -22,8 +22,9 @@ pub fn check(world: &World) -> Result<(), String> {
     });
     let problems = match verified {
         Ok(Ok(problems)) => problems,
-        // Killed before there was anything.
+        // Killed before there was anything, or before the folder itself was durable.
         Ok(Err(what)) if what.contains("is no data directory") => return Ok(()),
+        Ok(Err(what)) if what.contains("listing /data: No such file") => return Ok(()),
         Ok(Err(what)) => return Err(format!("verify: {what}")),
         Err(crashed) => return Err(format!("verify: {crashed:?}")),
     };
