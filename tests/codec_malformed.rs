@@ -11,7 +11,7 @@ use coreline::base::ids::PartitionIndex;
 use coreline::base::random::Random;
 use coreline::wire::any_request::read_any;
 use coreline::wire::api::APIS;
-use coreline::wire::codec::{Message, RecordMessage};
+use coreline::wire::codec::{DataMessage, Message, RecordMessage};
 use coreline::wire::frame::{self, FrameLimits};
 use coreline::wire::messages as m;
 use coreline::wire::messages::metadata_records as records;
@@ -64,7 +64,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
 /// Bookkeeping of shared buffers, beside what the limit counts.
 const SLACK_BYTES: usize = 1024;
 
-/// The parts of `Message` and `RecordMessage` that the tests need.
+/// The parts of `Message`, `RecordMessage` and `DataMessage` that the tests need.
 trait Codec: Sized + PartialEq + Debug {
     fn all_versions() -> Vec<i16>;
     fn drawn(random: &mut Random, version: i16) -> Self;
@@ -125,7 +125,17 @@ macro_rules! for_all {
             m::describe_cluster::DescribeClusterRequest,
             m::describe_cluster::DescribeClusterResponse,
             m::describe_topic_partitions::DescribeTopicPartitionsRequest,
-            m::describe_topic_partitions::DescribeTopicPartitionsResponse);
+            m::describe_topic_partitions::DescribeTopicPartitionsResponse,
+            m::join_group::JoinGroupRequest, m::join_group::JoinGroupResponse,
+            m::sync_group::SyncGroupRequest, m::sync_group::SyncGroupResponse,
+            m::heartbeat::HeartbeatRequest, m::heartbeat::HeartbeatResponse,
+            m::leave_group::LeaveGroupRequest, m::leave_group::LeaveGroupResponse,
+            m::offset_commit::OffsetCommitRequest, m::offset_commit::OffsetCommitResponse,
+            m::offset_fetch::OffsetFetchRequest, m::offset_fetch::OffsetFetchResponse,
+            m::offset_delete::OffsetDeleteRequest, m::offset_delete::OffsetDeleteResponse,
+            m::describe_groups::DescribeGroupsRequest, m::describe_groups::DescribeGroupsResponse,
+            m::list_groups::ListGroupsRequest, m::list_groups::ListGroupsResponse,
+            m::delete_groups::DeleteGroupsRequest, m::delete_groups::DeleteGroupsResponse);
         for_all!(@records $run,
             records::RegisterBrokerRecord, records::UnregisterBrokerRecord,
             records::FenceBrokerRecord, records::UnfenceBrokerRecord,
@@ -134,10 +144,16 @@ macro_rules! for_all {
             records::PartitionChangeRecord, records::ConfigRecord,
             records::FeatureLevelRecord, records::ProducerIdsRecord, records::NoOpRecord,
             records::BeginTransactionRecord, records::EndTransactionRecord,
-            records::AbortTransactionRecord);
+            records::AbortTransactionRecord,
+            m::group_records::OffsetCommitKey, m::group_records::GroupMetadataKey);
+        for_all!(@data $run,
+            m::group_records::OffsetCommitValue, m::group_records::GroupMetadataValue,
+            m::consumer_protocol::ConsumerProtocolSubscription,
+            m::consumer_protocol::ConsumerProtocolAssignment);
     };
     (@messages codecs, $($type:ty),*) => { codecs!(Message, sample::message: $($type),*); };
     (@records codecs, $($type:ty),*) => { codecs!(RecordMessage, sample::record: $($type),*); };
+    (@data codecs, $($type:ty),*) => { codecs!(DataMessage, sample::data: $($type),*); };
     (@$kind:ident $run:ident, $($type:ty),*) => { $($run::<$type>();)* };
 }
 
@@ -262,6 +278,9 @@ fn a_huge_length_at_any_place_causes_neither_panic_nor_memory() {
     blow_up::<m::create_topics::CreateTopicsRequest>();
     blow_up::<m::produce::ProduceRequest>();
     blow_up::<records::PartitionChangeRecord>();
+    blow_up::<m::join_group::JoinGroupRequest>();
+    blow_up::<m::offset_commit::OffsetCommitRequest>();
+    blow_up::<m::group_records::GroupMetadataValue>();
 }
 
 /// A frame of some key, with a header that mostly holds and a body of noise: small numbers, so

@@ -48,6 +48,8 @@ number_newtype! {
     ShardId(u16);
     /// Epoch of a broker's registration with the controller.
     BrokerEpoch(i64);
+    /// Generation of a classic group: one more with every rebalance. -1: none.
+    GenerationId(i32);
 }
 
 impl Offset {
@@ -70,6 +72,11 @@ impl ProducerId {
 
 impl ProducerEpoch {
     /// The batch carries no producer epoch.
+    pub const NONE: Self = Self(-1);
+}
+
+impl GenerationId {
+    /// The client is in no generation.
     pub const NONE: Self = Self(-1);
 }
 

@@ -61,6 +61,16 @@ pub fn read_any(frame: BytesMut) -> Result<AnyRequest, HeaderError> {
         messages::list_config_resources::ListConfigResourcesRequest,
         messages::describe_cluster::DescribeClusterRequest,
         messages::describe_topic_partitions::DescribeTopicPartitionsRequest,
+        messages::join_group::JoinGroupRequest,
+        messages::sync_group::SyncGroupRequest,
+        messages::heartbeat::HeartbeatRequest,
+        messages::leave_group::LeaveGroupRequest,
+        messages::offset_commit::OffsetCommitRequest,
+        messages::offset_fetch::OffsetFetchRequest,
+        messages::offset_delete::OffsetDeleteRequest,
+        messages::describe_groups::DescribeGroupsRequest,
+        messages::list_groups::ListGroupsRequest,
+        messages::delete_groups::DeleteGroupsRequest,
     );
     Ok(AnyRequest { header, body })
 }

@@ -32,4 +32,6 @@ mod codec_test;
 #[cfg(test)]
 mod frame_test;
 #[cfg(test)]
+mod groups_test;
+#[cfg(test)]
 mod header_test;

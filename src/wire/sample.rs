@@ -7,8 +7,8 @@ use super::codec::{DataMessage, Message, RecordMessage, is_flexible};
 use super::primitives::{NullableWireType, RecordSlices, SHARED_BYTES_MIN, Version};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{
-    ApiKey, ApiVersion, BrokerEpoch, BrokerId, CorrelationId, LeaderEpoch, Offset, PartitionIndex,
-    ProducerEpoch, ProducerId, Sequence, Uuid,
+    ApiKey, ApiVersion, BrokerEpoch, BrokerId, CorrelationId, GenerationId, LeaderEpoch, Offset,
+    PartitionIndex, ProducerEpoch, ProducerId, Sequence, Uuid,
 };
 use crate::base::random::Random;
 use crate::base::time::TimestampMs;
@@ -101,6 +101,7 @@ newtypes!(
     BrokerId,
     CorrelationId,
     ErrorCode,
+    GenerationId,
     LeaderEpoch,
     Offset,
     PartitionIndex,

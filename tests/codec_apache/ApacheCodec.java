@@ -79,6 +79,10 @@ public final class ApacheCodec {
             leaves.add(path + "=\"" + text + "\"");
         } else if (value instanceof MemoryRecords records) {
             leaves.add(path + "=\"" + printed(array(records.buffer())) + "\"");
+        } else if (value instanceof byte[] bytes) {
+            leaves.add(path + "=\"" + printed(bytes) + "\"");
+        } else if (value instanceof ByteBuffer buffer) {
+            leaves.add(path + "=\"" + printed(array(buffer)) + "\"");
         } else if (value instanceof Uuid id) {
             long high = id.getMostSignificantBits();
             leaves.add(path + "=" + new java.util.UUID(high, id.getLeastSignificantBits()));

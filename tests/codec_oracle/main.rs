@@ -16,14 +16,22 @@ use coreline::wire::sample::{self, Sample};
 use kafka_protocol::messages as theirs;
 use kafka_protocol::protocol::{Decodable, Encodable};
 
-/// Fields of versions that we do not serve, as theirs prints them at their defaults.
-const NOT_SERVED: [&str; 4] = [
-    // InitProducerId 6.
-    ".enable_2_pc=false",
-    ".keep_prepared_txn=false",
-    ".ongoing_txn_producer_id=-1",
-    ".ongoing_txn_producer_epoch=-1",
-];
+/// How fields of versions that we do not serve end, as theirs prints them at their defaults.
+fn not_served<Theirs>() -> &'static [&'static str] {
+    let name = std::any::type_name::<Theirs>();
+    match name.rsplit("::").next().unwrap_or_default() {
+        "InitProducerIdRequest" => &[".enable_2_pc=false", ".keep_prepared_txn=false"],
+        "InitProducerIdResponse" => &[
+            ".ongoing_txn_producer_id=-1",
+            ".ongoing_txn_producer_epoch=-1",
+        ],
+        "OffsetCommitRequest"
+        | "OffsetCommitResponse"
+        | "OffsetFetchRequest"
+        | "OffsetFetchResponse" => &[".topic_id=00000000-0000-0000-0000-000000000000"],
+        _ => &[],
+    }
+}
 
 /// Random messages of each key, version and direction.
 const MESSAGES: u64 = 60;
@@ -43,6 +51,7 @@ where
     Theirs: kafka_protocol::protocol::Message + Encodable + Decodable + Debug,
 {
     let known = Theirs::VERSIONS;
+    let absent = not_served::<Theirs>();
     let mut compared = Vec::new();
     for version in Ours::VERSIONS.filter(|version| (known.min..=known.max).contains(version)) {
         for seed in 0..MESSAGES {
@@ -60,7 +69,7 @@ where
                 rest.len()
             );
             let mut fields = debug_tree::leaves(&other);
-            fields.retain(|field| !NOT_SERVED.contains(&field.as_str()));
+            fields.retain(|field| !absent.iter().any(|end| field.ends_with(end)));
             assert_eq!(
                 debug_tree::leaves(&message),
                 fields,
@@ -102,10 +111,10 @@ macro_rules! oracle {
 
     #[test]
     fn every_key_served_is_compared() {
-        let mut compared = vec![$(<ours::$module::$request as Message>::API_KEY),*];
-        compared.sort();
-        let served: Vec<_> = APIS.iter().map(|api| api.key).collect();
-        assert_eq!(compared, served);
+        let compared = [$(<ours::$module::$request as Message>::API_KEY),*];
+        for api in APIS {
+            assert!(compared.contains(&api.key), "{} is not compared", api.name);
+        }
         $(
             assert_eq!(
                 <ours::$module::$request as Message>::API_KEY,
@@ -144,4 +153,14 @@ oracle! {
     describe_cluster: describe_cluster, DescribeClusterRequest, DescribeClusterResponse;
     describe_topic_partitions: describe_topic_partitions,
         DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse;
+    join_group: join_group, JoinGroupRequest, JoinGroupResponse;
+    sync_group: sync_group, SyncGroupRequest, SyncGroupResponse;
+    heartbeat: heartbeat, HeartbeatRequest, HeartbeatResponse;
+    leave_group: leave_group, LeaveGroupRequest, LeaveGroupResponse;
+    offset_commit: offset_commit, OffsetCommitRequest, OffsetCommitResponse;
+    offset_fetch: offset_fetch, OffsetFetchRequest, OffsetFetchResponse;
+    offset_delete: offset_delete, OffsetDeleteRequest, OffsetDeleteResponse;
+    describe_groups: describe_groups, DescribeGroupsRequest, DescribeGroupsResponse;
+    list_groups: list_groups, ListGroupsRequest, ListGroupsResponse;
+    delete_groups: delete_groups, DeleteGroupsRequest, DeleteGroupsResponse;
 }

@@ -5,8 +5,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use super::{DecodeError, EncodeError, Reader, Writer};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{
-    ApiKey, ApiVersion, BrokerEpoch, BrokerId, CorrelationId, LeaderEpoch, Offset, PartitionIndex,
-    ProducerEpoch, ProducerId, Sequence, Uuid,
+    ApiKey, ApiVersion, BrokerEpoch, BrokerId, CorrelationId, GenerationId, LeaderEpoch, Offset,
+    PartitionIndex, ProducerEpoch, ProducerId, Sequence, Uuid,
 };
 use crate::base::time::TimestampMs;
 
@@ -87,6 +87,7 @@ newtypes!(
     BrokerId,
     CorrelationId,
     ErrorCode,
+    GenerationId,
     LeaderEpoch,
     Offset,
     PartitionIndex,
