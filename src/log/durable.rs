@@ -127,16 +127,34 @@ impl Log {
     /// `flush.ms` after the first unflushed cycle a flush follows, through the journal.
     fn flush_in_time(self: &Rc<Self>) {
         let flush_ms = self.config().flush_ms;
-        if flush_ms == u64::MAX || self.is_flush_timed.replace(true) {
+        if flush_ms == u64::MAX {
             return;
         }
-        let log = Rc::clone(self);
-        io::spawn(TaskClass::Background, async move {
-            io::sleep(Duration::from_millis(flush_ms)).await;
-            log.is_flush_timed.set(false);
-            // A failure has taken the directory offline already.
-            let _ = log.shard.journal.confirm().await;
+        let delay = Duration::from_millis(flush_ms);
+        let due = io::now().after(delay);
+        if self.flush_due.get().is_some_and(|earlier| earlier <= due) {
+            return;
+        }
+        self.flush_due.set(Some(due));
+        // A log that goes away is not kept for a flush that is far off.
+        let log = Rc::downgrade(self);
+        io::spawn_detached(TaskClass::Background, async move {
+            io::sleep(delay).await;
+            let Some(log) = log.upgrade() else { return };
+            // Another flush, of a lower limit that came since, may have been earlier.
+            if log.flush_due.get() == Some(due) {
+                log.flush_due.set(None);
+                // A failure has taken the directory offline already.
+                let _ = log.shard.journal.confirm().await;
+            }
         });
+    }
+
+    /// New limits hold for what is not flushed yet, too.
+    pub(crate) fn heed_flush_limits(self: &Rc<Self>) {
+        if self.stable_end() < self.durable_end() {
+            self.flush_in_time();
+        }
     }
 
     /// A note of the durable end for the closing cycle.

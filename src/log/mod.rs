@@ -65,6 +65,8 @@ mod creation_test;
 #[cfg(test)]
 mod crowd_test;
 #[cfg(test)]
+mod flush_test;
+#[cfg(test)]
 mod full_disk_test;
 #[cfg(test)]
 mod log_test;

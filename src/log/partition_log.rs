@@ -106,7 +106,8 @@ pub struct Log {
     pub(crate) is_snapshot_under_way: Cell<bool>,
     /// Its id file is being written, so that no record need stay in the journal.
     pub(crate) is_leaving_ring: Cell<bool>,
-    pub(crate) is_flush_timed: Cell<bool>,
+    /// When `flush.ms` next asks for a flush.
+    pub(crate) flush_due: Cell<Option<crate::base::time::MonotonicNs>>,
     /// When expired producers are looked for again.
     pub(crate) next_expiry: Cell<crate::base::time::MonotonicNs>,
     pub(crate) last_duplicate_end: Cell<Option<Offset>>,
@@ -198,7 +199,7 @@ impl Log {
             bytes_since_snapshot: Cell::new(0),
             is_snapshot_under_way: Cell::new(false),
             is_leaving_ring: Cell::new(false),
-            is_flush_timed: Cell::new(false),
+            flush_due: Cell::new(None),
             next_expiry: Cell::default(),
             last_duplicate_end: Cell::new(None),
             late_truncate: RefCell::new(None),
@@ -273,8 +274,9 @@ impl Log {
     }
 
     /// Puts new settings in force for what comes.
-    pub fn update_config(&self, config: LogConfig) {
+    pub fn update_config(self: &Rc<Self>, config: LogConfig) {
         *self.config.borrow_mut() = Rc::new(config);
+        self.heed_flush_limits();
     }
 
     /// Installs the one observer that learns of every move of the durable end. It is called

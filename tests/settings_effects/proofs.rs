@@ -205,6 +205,11 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
     ),
     (
         DISK,
+        "a_busy_shard_flushes_in_time",
+        &["topic/flush.ms", "log.flush.interval.ms"],
+    ),
+    (
+        DISK,
         "compressed_batches_are_decoded_unless_they_are_trusted",
         &["coreline.validate.compressed"],
     ),
@@ -292,7 +297,7 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Effective settings whose effect no test sees yet.
-pub const WITHOUT_PROOF: &[&str] = &["log.flush.interval.ms", "topic/flush.ms"];
+pub const WITHOUT_PROOF: &[&str] = &[];
 
 const TOPICS: &str = "tests/settings_effects/topics.rs";
 const DISK: &str = "tests/settings_effects/disk.rs";
