@@ -294,7 +294,7 @@ pub(crate) async fn load(
     };
     epochs.truncate_from_end(derived.log_end);
     for (leader_epoch, offset) in derived.epochs {
-        epochs.assign(leader_epoch, offset);
+        epochs.take_in(leader_epoch, offset);
     }
     let first = segments.keys().next().copied().unwrap_or_default();
     Ok(LogParts {

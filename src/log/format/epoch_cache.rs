@@ -84,6 +84,15 @@ impl EpochCache {
         true
     }
 
+    /// Takes in the epoch of a batch that lies in the log, while the log is walked from somewhere
+    /// on. What the cache says of that offset already it keeps: the epoch began further ahead, and
+    /// entries behind are judged when the walk comes there.
+    pub fn take_in(&mut self, leader_epoch: LeaderEpoch, base_offset: Offset) {
+        if self.epoch_for_offset(base_offset) != Some(leader_epoch) {
+            self.assign(leader_epoch, base_offset);
+        }
+    }
+
     /// The latest epoch.
     #[must_use]
     pub fn latest(&self) -> Option<EpochEntry> {

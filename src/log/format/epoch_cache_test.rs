@@ -138,4 +138,34 @@ proptest! {
             prop_assert_eq!(EpochCache::decode(&cache.encode()), Ok(cache.clone()));
         }
     }
+
+    /// A log is walked from anywhere on: what the file knows of its epochs is as it was before,
+    /// and what it does not know, or says of batches that are gone, is put right from there on.
+    #[test]
+    fn a_walk_leaves_what_is_known_and_mends_the_rest(
+        starts in proptest::collection::btree_set(1i64..40, 1..8),
+        (known, from) in (0i64..50, 0i64..40),
+        stale in proptest::option::of(0i64..10),
+    ) {
+        let starts: Vec<i64> = std::iter::once(0).chain(starts).collect();
+        let epoch_at = |offset: i64| starts.partition_point(|start| *start <= offset) as i32;
+        let mut whole = EpochCache::default();
+        let mut file = EpochCache::default();
+        for start in &starts {
+            whole.assign(LeaderEpoch(epoch_at(*start)), Offset(*start));
+            // The file is never older than the place that the walk begins at.
+            if *start < known.max(from + 1) {
+                file.assign(LeaderEpoch(epoch_at(*start)), Offset(*start));
+            }
+        }
+        if let Some(behind) = stale {
+            // Of batches that were lost: an epoch was begun behind the log's end.
+            file.assign(LeaderEpoch(99), Offset(40 + behind));
+        }
+        for offset in from..40 {
+            file.take_in(LeaderEpoch(epoch_at(offset)), Offset(offset));
+        }
+        file.truncate_from_end(Offset(40));
+        prop_assert_eq!(listed(&file), listed(&whole));
+    }
 }

@@ -56,7 +56,7 @@ pub(super) async fn rebuild(
             derived.index.seal();
         }
         for (leader_epoch, offset) in derived.epochs {
-            epochs.assign(leader_epoch, offset);
+            epochs.take_in(leader_epoch, offset);
         }
         // The epochs before the snapshot: a start that this one's crash leads to reads no batch
         // below that again, and would let an epoch begin too late.

@@ -109,11 +109,10 @@ impl Order {
                 report.add(Problem::at(path, position, what));
             }
             Some(known) if epoch > known && base < self.epochs_until => {
-                let path = path.display();
-                report.notes.push(format!(
-                    "{path} at byte {position}: offset {base} has leader epoch {epoch}, \
-                     leader-epoch-checkpoint says {known} there"
-                ));
+                let what = format!(
+                    "offset {base} has leader epoch {epoch}, leader-epoch-checkpoint says {known}"
+                );
+                report.add(Problem::at(path, position, what));
             }
             None if self.epochs.entries().is_empty() && base < self.epochs_until => {
                 let what = format!("leader-epoch-checkpoint does not know leader epoch {epoch}");
