@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::{Outcome, required};
 
-/// Length of every value; what is not number is filling.
+/// Length of every value where it is not given; what is not number is filling.
 const VALUE_BYTES: usize = 100;
 /// A message that is not answered in this time has failed: far longer than a restart.
 const MESSAGE_TIMEOUT_MS: &str = "120000";
@@ -66,9 +66,14 @@ impl ProducerContext for Deliveries {
 }
 
 /// Options: topic, partitions, producers, acks, idempotence, rate (records a second and producer),
-/// log (of `partition offset producer:partition:number` lines).
+/// log (of `partition offset producer:partition:number` lines, added to those there); where they
+/// are not 0 and 100, first (number of the first producer) and value_bytes.
 pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
-    let log = File::create(required(options, "log")?)?;
+    let log = required(options, "log")?;
+    let log = File::options().create(true).append(true).open(log)?;
+    let first: u32 = options.get("first").map_or(Ok(0), |word| word.parse())?;
+    let value_bytes = options.get("value_bytes");
+    let value_bytes = value_bytes.map_or(Ok(VALUE_BYTES), |word| word.parse())?;
     let log = Arc::new(Mutex::new(BufWriter::new(log)));
     let totals = Arc::new(Totals::default());
     let stop = Arc::new(AtomicBool::new(false));
@@ -90,7 +95,8 @@ pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
             .create_with_context(context)?;
         let job = Job {
             producer,
-            number,
+            number: first + number,
+            value_bytes,
             topic: required(options, "topic")?.to_owned(),
             partitions: required(options, "partitions")?.parse()?,
             rate: required(options, "rate")?.parse()?,
@@ -120,6 +126,7 @@ pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
 struct Job {
     producer: ThreadedProducer<Deliveries>,
     number: u32,
+    value_bytes: usize,
     topic: String,
     partitions: i32,
     rate: f64,
@@ -141,7 +148,7 @@ impl Job {
             let partition = (sent / 8 % self.partitions as u64) as i32;
             let number = numbers[partition as usize];
             let name = format!("{}:{partition}:{number} ", self.number);
-            let value = format!("{name:.<VALUE_BYTES$}");
+            let value = format!("{name:.<width$}", width = self.value_bytes);
             let record: BaseRecord<'_, str, str> = BaseRecord::to(&self.topic)
                 .partition(partition)
                 .payload(&value);

@@ -3,12 +3,15 @@
 //!     coreline-clients tasks  BOOTSTRAP TASKS.json      round trips, one JSON answer a task
 //!     coreline-clients hammer BOOTSTRAP KEY=VALUE...    produces until standard input closes
 //!     coreline-clients check  BOOTSTRAP KEY=VALUE...    compares the log with what was acknowledged
+//!     coreline-clients trail  BOOTSTRAP KEY=VALUE...    reads slowly until standard input closes
 //!
 //! It stands apart from the broker because it builds C code that the broker does not need.
 
 mod check;
 mod hammer;
+mod names;
 mod tasks;
+mod trail;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -27,7 +30,8 @@ fn main() -> ExitCode {
             hammer::run(bootstrap, &options(pairs))
         }
         [verb, bootstrap, pairs @ ..] if verb == "check" => check::run(bootstrap, &options(pairs)),
-        _ => Err("tasks, hammer or check, then the broker's address".into()),
+        [verb, bootstrap, pairs @ ..] if verb == "trail" => trail::run(bootstrap, &options(pairs)),
+        _ => Err("tasks, hammer, check or trail, then the broker's address".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -162,6 +162,8 @@ pub fn consumer_of(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<(Ba
         .set("bootstrap.servers", bootstrap)
         .set("group.id", "unused")
         .set("enable.auto.commit", "false")
+        // Where retention has overtaken the reader.
+        .set("auto.offset.reset", "earliest")
         .set("check.crcs", "true")
         .set("fetch.wait.max.ms", FETCH_WAIT_MS)
         .set("fetch.message.max.bytes", MESSAGE_BYTES_MAX.to_string())
