@@ -186,11 +186,12 @@ def large_log(node, gib):
 def run(node, arguments):
     try:
         many_partitions(node, arguments.partitions, arguments.count)
-        if arguments.gib > 0:
+        gib = 2.0 if arguments.gib is None else arguments.gib
+        if gib > 0:
             shutil.rmtree(node.folder / "data", ignore_errors=True)
             if node.name == "kafka":
                 return
-            large_log(node, arguments.gib)
+            large_log(node, gib)
     finally:
         if node.process and node.process.poll() is None:
             node.process.kill()
