@@ -6,8 +6,9 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import java
 from brokers import Kafka, kafka_home
-from part_configs import ask, classes
+from part_configs import ask
 from report import check
 from wire import Connection, batch_of, produce
 
@@ -124,7 +125,7 @@ def run(report, make_broker, dose, cores):
     settings = {"num.partitions": 1, "node.id": 1, "coreline.cores": cores}
     with make_broker("admin", settings) as broker:
         with Kafka(broker.folder / "kafka", broker.port + 2, {"node.id": 1}) as kafka:
-            classes(f"{kafka_home()}/libs/*")
+            java.classes("AdminTools", f"{kafka_home()}/libs/*")
             for each in (broker, kafka):
                 prepare(each)
             named = list(commands(broker.folder))

@@ -7,7 +7,8 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from brokers import Kafka, ROOT, kafka_home
+import java
+from brokers import Kafka, kafka_home
 from report import check
 from wire import Connection
 
@@ -110,25 +111,16 @@ def commands():
         "groups", "g", "--delete-config", "consumer.session.timeout.ms")
 
 
-def classes(libraries):
-    """The folder of the compiled driver, made where it is missing or older than its source."""
-    source = ROOT / "tests/clients/drivers/AdminTools.java"
-    folder = ROOT / "target/java-client"
-    compiled = folder / "AdminTools.class"
-    if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["javac", "-cp", libraries, "-d", str(folder), str(source)], check=True)
-    return folder
-
-
 def ask(bootstrap, folder, all_words):
     """What the tools printed, one process for all of them."""
     at = ["--bootstrap-server", bootstrap]
     file = folder / "tools.json"
     file.write_text(json.dumps([[words[0], *at, *words[1:]] for words in all_words]))
     libraries = f"{kafka_home()}/libs/*"
+    classes = java.classes("AdminTools", libraries)
     done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", f"{classes(libraries)}:{libraries}", "-Dlog4j2.level=ERROR",
-         "AdminTools", str(file)], capture_output=True, text=True, timeout=SECONDS_MAX)
+        ["java", "-Xmx256m", "-cp", f"{classes}:{libraries}", "-Dlog4j2.level=ERROR", "AdminTools",
+         str(file)], capture_output=True, text=True, timeout=SECONDS_MAX)
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     check(len(answers) == len(all_words),
           f"{len(answers)} of {len(all_words)} answered: {done.stderr[-1500:]}")
@@ -204,7 +196,7 @@ def run(report, make_broker, dose, cores):
     settings = {"num.partitions": 1, "node.id": 1}
     with make_broker("configs", settings) as broker:
         with Kafka(broker.folder / "kafka", broker.port + 2, settings) as kafka:
-            classes(f"{kafka_home()}/libs/*")
+            java.classes("AdminTools", f"{kafka_home()}/libs/*")
             for each in (broker, kafka):
                 with Connection(each.bootstrap) as connection:
                     connection.create_topic("t", 2)

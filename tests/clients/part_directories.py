@@ -10,9 +10,10 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import java
 from brokers import Kafka, kafka_home
 from part_admin import DIRECTORIES, TOPICS, compare, produce_led
-from part_configs import ask, classes
+from part_configs import ask
 from report import check
 from wire import Connection, Refused, batch_of, produce
 
@@ -77,7 +78,7 @@ def compared(report, make_broker, cores):
     kafka = Kafka(broker.folder / "kafka", broker.port + 2, {"node.id": 1})
     for each in (broker, kafka):
         each.settings["log.dirs"] = ",".join(str(each.folder / name) for name in NAMES)
-    classes(f"{kafka_home()}/libs/*")
+    java.classes("AdminTools", f"{kafka_home()}/libs/*")
     with broker, kafka:
         for each in (broker, kafka):
             with Connection(each.bootstrap) as connection:

@@ -1,13 +1,13 @@
 """Every client sends every shape of record in every codec; every client reads it back alike."""
 
 import base64
-import functools
 import json
 import os
 import re
 import subprocess
 from pathlib import Path
 
+import java
 import records
 from brokers import ROOT, kafka_home
 from report import check
@@ -29,20 +29,11 @@ def librdkafka():
     return os.environ.get("CORELINE_CLIENTS") or str(ROOT / "target/debug/coreline-clients")
 
 
-@functools.cache
-def java_classes(libraries):
-    """The folder of the compiled Java client, made where it is missing or older than its source."""
-    source, folder = HERE / "drivers/JavaClient.java", ROOT / "target/java-client"
-    compiled = folder / "JavaClient.class"
-    if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["javac", "-cp", libraries, "-d", str(folder), str(source)], check=True)
-    return folder
-
-
 def command(client):
     if client == "java":
         libraries = f"{kafka_home()}/libs/*"
-        return ["java", "-Xmx1g", "-cp", f"{java_classes(libraries)}:{libraries}",
+        classes = java.classes("JavaClient", libraries)
+        return ["java", "-Xmx1g", "-cp", f"{classes}:{libraries}",
                 "-Dlog4j2.level=ERROR", "JavaClient"]
     if client == "librdkafka":
         return [librdkafka(), "tasks"]

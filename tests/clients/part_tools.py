@@ -9,6 +9,7 @@ from wire import Connection, stored_batches
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 TOOL_SECONDS_MAX = 180
+ONE_CORES_IN_CI = True
 
 
 def tool(name, *arguments, stdin=None):

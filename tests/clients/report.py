@@ -1,6 +1,7 @@
 """Cells of the test matrix: each runs, passes or fails by its own, and is counted."""
 
 import sys
+import threading
 import time
 import traceback
 
@@ -12,6 +13,7 @@ class Failed(Exception):
 class Report:
     def __init__(self):
         self.passed, self.failures, self.began = 0, [], time.monotonic()
+        self.lock = threading.Lock()
 
     def cell(self, name, run):
         """Runs one cell. What it returns is shown beside its name."""
@@ -23,7 +25,8 @@ class Report:
             self.failures.append((name, text))
             print(f"FAILED {name}: {text}", flush=True)
             return False
-        self.passed += 1
+        with self.lock:
+            self.passed += 1
         note = f": {note}" if note else ""
         print(f"ok     {name}{note} ({time.monotonic() - began:.1f} s)", flush=True)
         return True
