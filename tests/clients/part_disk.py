@@ -1,11 +1,12 @@
 """Disks that are full, slow or stalled, for real: an ext4 of its own on a loop device, filled, held
-to 2 MB/s by the kernel's throttle, or frozen. Needs root; without it nothing of this is run, and the
-report says so."""
+to 2 MB/s by the kernel's throttle, or frozen. Needs root and loop devices; without them nothing of this
+is run, and the report says so."""
 
 import contextlib
 import os
 import re
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.request
@@ -19,6 +20,7 @@ STORAGE, TIMED_OUT = 56, 7
 # The producer is told at once.
 AT_ONCE_SECONDS_MAX = 2
 ROOM_SECONDS_MAX = 5
+STALL_SECONDS = 5
 MEMORY = 128 << 20
 THROTTLE = Path("/sys/fs/cgroup/blkio")
 
@@ -233,7 +235,8 @@ def slow(make_broker, seconds):
                 (THROTTLE / "cgroup.procs").write_text(str(broker.process.pid))
                 group.rmdir()
             check(set(load.codes) <= {0, TIMED_OUT}, f"answers: {load.codes}")
-            check(load.codes.get(TIMED_OUT), f"the disk is not slow: {load.codes}")
+            # What is in order waits for the disk; only what finds no room in its time is refused.
+            check(load.slowest > 1, f"the disk is not slow: {load.codes}, {load.slowest:.1f} s")
             return (f"answers {load.codes}, slowest {load.slowest:.1f} s, {most >> 20} MiB resident, "
                     f"recovered in {took:.1f} s")
 
@@ -250,22 +253,26 @@ def stalled(make_broker, stalls):
             for _ in range(stalls):
                 subprocess.run(["fsfreeze", "-f", mount], check=True)
                 try:
-                    most = max(most, watch(broker, load, 5))
+                    most = max(most, watch(broker, load, STALL_SECONDS))
                 finally:
                     subprocess.run(["fsfreeze", "-u", mount], check=True)
                 most = max(most, watch(broker, load, 2))
             load.end()
             took = recovered(broker, load)
             check(set(load.codes) <= {0, TIMED_OUT}, f"answers: {load.codes}")
-            check(load.codes.get(TIMED_OUT) and load.codes.get(0), f"answers: {load.codes}")
-            check(load.slowest < 3, f"an answer after {load.slowest:.1f} s")
+            check(load.codes.get(0), f"answers: {load.codes}")
+            check(STALL_SECONDS - 1 < load.slowest < STALL_SECONDS + 3,
+                  f"an answer after {load.slowest:.1f} s")
             return (f"{stalls} stalls, answers {load.codes}, slowest {load.slowest:.1f} s, "
                     f"{most >> 20} MiB resident, recovered in {took:.1f} s")
 
 
 def run(report, make_broker, dose, _cores):
-    if os.geteuid() != 0:
-        print("disk: not run, it needs root to mount file systems", flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as folder, disk(Path(folder), 16 << 20):
+            pass
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"disk: left out, for no file system can be mounted here: {error}", flush=True)
         return
     whole = dose == "accept"
     for number in range(10 if whole else 1):
