@@ -3,6 +3,9 @@
 
 mod broker;
 
+use std::io::Write;
+use std::time::Duration;
+
 use broker::process::Process;
 use broker::{Client, Harness, HarnessOptions, NODE, batch, requests};
 use coreline::base::error_code::ErrorCode;
@@ -14,11 +17,16 @@ use coreline::wire::messages::create_partitions::{
 use coreline::wire::messages::create_topics::{
     CreatableTopic, CreateTopicsRequest, CreateTopicsResponse,
 };
-use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::fetch::{FetchRequest, FetchResponse};
 use coreline::wire::messages::list_offsets::ListOffsetsResponse;
 use coreline::wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use coreline::wire::messages::produce::ProduceResponse;
 use coreline::wire::primitives::ARRAY_LEN_MAX;
+
+/// How often the broker stops under clients that ask without a pause, and how many those are.
+const STOPS: usize = 4;
+/// See [`STOPS`].
+const ASKING: usize = 8;
 
 fn options() -> HarnessOptions {
     HarnessOptions {
@@ -242,4 +250,51 @@ fn answered_partitions_and_their_records_survive_kill_9() {
     for index in 0..found.len() as i32 {
         assert_eq!(append(&mut client, "t", index), ErrorCode::NONE);
     }
+}
+
+/// Shards stop one after the other; who still asks through another one is sent to look for the
+/// partition again, never told that there is none.
+#[test]
+fn a_stop_does_not_make_topics_unknown() {
+    let mut harness = Harness::start(options());
+    harness.create_topic("stays", 8);
+    let all: Vec<(i32, i64)> = (0..8).map(|partition| (partition, 0)).collect();
+    let fetch = FetchRequest {
+        max_wait_ms: 0,
+        ..requests::fetch("stays", &all)
+    };
+    for life in 0..STOPS {
+        let asking: Vec<_> = (0..ASKING)
+            .map(|_| {
+                let (mut client, fetch) = (harness.connect(), fetch.clone());
+                std::thread::spawn(move || ask_until_closed(&mut client, &fetch))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(harness.stop().is_clean);
+        for one in asking {
+            let (answers, wrong) = one.join().unwrap();
+            assert!(answers > 0, "life {life}");
+            assert_eq!(wrong, [], "life {life}, answer {answers}");
+        }
+        harness.start_again(&options());
+    }
+}
+
+/// How many answers came, and the codes in them that say more than "look again".
+fn ask_until_closed(client: &mut Client, fetch: &FetchRequest) -> (usize, Vec<ErrorCode>) {
+    let (mut answers, mut wrong) = (0, Vec::new());
+    let bytes = client.encode(fetch, 11);
+    while client.stream.write_all(&bytes).is_ok() {
+        let Some(response) = client.try_receive::<FetchResponse>(11) else {
+            break;
+        };
+        answers += 1;
+        let codes = requests::answers(&response).into_iter();
+        let codes = codes.map(|data| data.error_code);
+        wrong.extend(
+            codes.filter(|code| !code.is_none() && *code != ErrorCode::NOT_LEADER_OR_FOLLOWER),
+        );
+    }
+    (answers, wrong)
 }

@@ -29,10 +29,20 @@ impl Log {
         timestamp: TimestampMs,
         end: Offset,
     ) -> Result<Option<TimestampedOffset>, ReadError> {
-        let mut from = self
-            .search_start(timestamp)
-            .await?
-            .max(self.log_start_offset());
+        self.search(timestamp, end, Within::Log).await
+    }
+
+    async fn search(
+        self: &Rc<Self>,
+        timestamp: TimestampMs,
+        end: Offset,
+        within: Within,
+    ) -> Result<Option<TimestampedOffset>, ReadError> {
+        let first = || match within {
+            Within::Log => self.log_start_offset(),
+            Within::Segments => Offset(0),
+        };
+        let mut from = self.search_start(timestamp).await?.max(first());
         while from < end.min(self.log_end_offset()) {
             let limit = ReadLimit {
                 max_bytes: SEARCH_BYTES,
@@ -40,8 +50,14 @@ impl Log {
                 first_batch_max: usize::MAX,
                 end,
             };
-            let read = match self.read(from, limit).await {
-                Err(ReadError::OutOfRange { start, .. }) if from < start => {
+            let read = match within {
+                Within::Log => self.read(from, limit).await,
+                Within::Segments => self.read_stored(from, limit).await,
+            };
+            let read = match read {
+                Err(ReadError::OutOfRange { start, .. })
+                    if from < start && within == Within::Log =>
+                {
                     from = start;
                     continue;
                 }
@@ -59,7 +75,7 @@ impl Log {
                 // The log may start within the batch.
                 let sought = Sought {
                     timestamp,
-                    first: self.log_start_offset(),
+                    first: first(),
                 };
                 if let Some(found) = first_of(header, bytes, sought).await {
                     return Ok((found.offset < end).then_some(found));
@@ -70,7 +86,8 @@ impl Log {
     }
 
     /// The record with the largest timestamp below `end` (ListOffsets -3): the first of those with
-    /// that timestamp.
+    /// that timestamp. As in Kafka it may lie below the log's start, in the segment that holds the
+    /// start: its segments are looked at as wholes.
     ///
     /// # Errors
     /// [`ReadError::Log`] when the log cannot be read.
@@ -85,7 +102,11 @@ impl Log {
         if largest == TimestampMs::NONE {
             return Ok(None);
         }
-        self.offset_for_timestamp(largest, end).await
+        match self.search(largest, end, Within::Segments).await {
+            // Its segment has gone since.
+            Err(ReadError::OutOfRange { .. }) => self.offset_for_timestamp(largest, end).await,
+            found => found,
+        }
     }
 
     pub(crate) fn all_segments(&self) -> Vec<Rc<Segment>> {
@@ -124,6 +145,15 @@ fn batches(slice: &Bytes) -> Vec<(BatchHeader, Bytes)> {
         at = end;
     }
     found
+}
+
+/// What is searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// From the log's start on.
+    Log,
+    /// All that the segments hold.
+    Segments,
 }
 
 /// A record of at least this timestamp, from this offset on.

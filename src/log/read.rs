@@ -41,8 +41,23 @@ impl Log {
     ) -> Result<ReadResult, ReadError> {
         self.shard.health.check()?;
         let (start, end) = (self.log_start_offset(), self.log_end_offset());
+        self.check_undamaged(from)?;
+        if from < start {
+            return Err(ReadError::OutOfRange { from, start, end });
+        }
+        self.read_stored(from, limit).await
+    }
+
+    /// The same, also below the log's start as far as there are segments.
+    pub(crate) async fn read_stored(
+        self: &Rc<Self>,
+        from: Offset,
+        limit: ReadLimit,
+    ) -> Result<ReadResult, ReadError> {
+        self.shard.health.check()?;
+        let (start, end) = (self.log_start_offset(), self.log_end_offset());
         let limit = self.below_damage(from, limit)?;
-        if from < start || from > end {
+        if from > end {
             return Err(ReadError::OutOfRange { from, start, end });
         }
         if from >= end || from >= limit.end {

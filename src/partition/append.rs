@@ -341,9 +341,7 @@ impl Partition {
     }
 
     fn check_append(&self, required_acks: RequiredAcks) -> Result<LeaderEpoch, PartitionError> {
-        if self.is_closed() {
-            return Err(PartitionError::Unknown);
-        }
+        self.check_open()?;
         let leadership = self.leadership.borrow();
         leadership.check(self.local, LeaderEpoch::NONE, LeaderOnly::Yes)?;
         if required_acks == RequiredAcks::All {

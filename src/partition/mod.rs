@@ -29,5 +29,5 @@ pub use error::PartitionError;
 pub use leadership::{LeaderOnly, Leadership};
 pub use parked::{ParkedFetch, Waiter};
 pub use read::{Isolation, OffsetQuery, PartitionRead, ReadBounds, ReadSpec};
-pub use replica::{Partition, PartitionOptions, WakeSink};
+pub use replica::{Departure, Partition, PartitionOptions, WakeSink};
 pub use state::{PartitionCounts, PartitionState};

@@ -21,6 +21,18 @@ pub enum Isolation {
     LogEnd,
 }
 
+impl Isolation {
+    /// What a consumer's isolation level means; `None` for one that there is not.
+    #[must_use]
+    pub fn of_consumer(level: i8) -> Option<Self> {
+        match level {
+            0 => Some(Self::HighWatermark),
+            1 => Some(Self::Committed),
+            _ => None,
+        }
+    }
+}
+
 /// What one fetch asks of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadSpec {
@@ -229,9 +241,7 @@ impl Partition {
         seen: LeaderEpoch,
         leader_only: LeaderOnly,
     ) -> Result<(), PartitionError> {
-        if self.is_closed() {
-            return Err(PartitionError::Unknown);
-        }
+        self.check_open()?;
         self.leadership
             .borrow()
             .check(self.local, seen, leader_only)

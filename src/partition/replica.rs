@@ -48,7 +48,7 @@ pub struct Partition {
     wake: WakeSink,
     pub(super) metrics: Rc<ShardMetrics>,
     pub(super) counts: Cell<PartitionCounts>,
-    closed: Cell<bool>,
+    departure: Cell<Option<Departure>>,
 }
 
 impl fmt::Debug for Partition {
@@ -57,6 +57,24 @@ impl fmt::Debug for Partition {
             .field("id", &self.id)
             .field("high_watermark", &self.high_watermark.get())
             .finish_non_exhaustive()
+    }
+}
+
+/// Why a partition is given up, which decides what its clients do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Its topic is deleted.
+    Deleted,
+    /// The broker stops, or serves it no longer: it is still there, and clients look for it again.
+    Released,
+}
+
+impl Departure {
+    fn error(self) -> PartitionError {
+        match self {
+            Self::Deleted => PartitionError::Unknown,
+            Self::Released => PartitionError::NotLeader,
+        }
     }
 }
 
@@ -110,7 +128,7 @@ impl Partition {
             wake,
             metrics,
             counts: Cell::default(),
-            closed: Cell::new(false),
+            departure: Cell::new(None),
         });
         let observed = Rc::downgrade(&partition);
         partition.log.observe(move |event| {
@@ -155,7 +173,15 @@ impl Partition {
     /// Whether the partition has been given up.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.closed.get()
+        self.departure.get().is_some()
+    }
+
+    /// Refuses what comes after the partition has been given up.
+    pub(super) fn check_open(&self) -> Result<(), PartitionError> {
+        match self.departure.get() {
+            None => Ok(()),
+            Some(departure) => Err(departure.error()),
+        }
     }
 
     /// Sets `min.insync.replicas`.
@@ -183,17 +209,15 @@ impl Partition {
     }
 
     /// Gives the partition up: what waits is answered, what comes is refused.
-    pub fn close(&self) {
-        self.closed.set(true);
+    pub fn close(&self, departure: Departure) {
+        self.departure.set(Some(departure));
         let queued = std::mem::take(&mut *self.appends.borrow_mut());
         for append in queued {
             let times = AppendTimes {
                 visit: append.visit,
                 ..AppendTimes::default()
             };
-            append
-                .answer
-                .complete(Err(PartitionError::Unknown.into()), times);
+            append.answer.complete(Err(departure.error().into()), times);
         }
         self.fail_pending(|| PartitionError::NotLeader);
         self.wake_everyone();
@@ -203,7 +227,7 @@ impl Partition {
     /// has passed already, or the partition no longer serves: the fetch looks again at once.
     #[must_use]
     pub fn park(&self, isolation: Isolation, known_end: Offset, waiter: Waiter) -> bool {
-        let serves = !self.closed.get() && self.log.check_online().is_ok();
+        let serves = !self.is_closed() && self.log.check_online().is_ok();
         if !serves || self.visible_end(isolation) > known_end {
             return false;
         }

@@ -25,8 +25,8 @@ use crate::io::{self, Inbox, InboxSender};
 use crate::log::LogError;
 use crate::metrics::{Counter, ShardMetrics};
 use crate::partition::{
-    AppendAnswer, AppendTimes, ParkedFetch, Partition, PartitionError, QueuedAppend, Waiter,
-    WakeSink,
+    AppendAnswer, AppendTimes, Departure, ParkedFetch, Partition, PartitionError, QueuedAppend,
+    Waiter, WakeSink,
 };
 
 /// How long a message waits for room in a full inbox before it is tried again.
@@ -182,11 +182,16 @@ impl Shard {
         self.partitions.borrow().get(&id).cloned()
     }
 
-    /// Why a partition that is asked for is not hosted here.
+    /// Why a partition that is asked for is not hosted here. One that the table still has was given
+    /// up because the broker stops: clients are to look for it again, not to take it for deleted
+    /// (`ReplicaManager.getPartitionOrError`).
     pub(super) fn absence(&self, id: TopicPartition) -> PartitionError {
-        match self.is_offline(id) {
-            true => LogError::Offline("its log does not serve".to_owned()).into(),
-            false => PartitionError::Unknown,
+        if self.is_offline(id) {
+            LogError::Offline("its log does not serve".to_owned()).into()
+        } else if self.owner(id).is_some() {
+            PartitionError::NotLeader
+        } else {
+            PartitionError::Unknown
         }
     }
 
@@ -210,9 +215,9 @@ impl Shard {
     }
 
     /// Stops hosting a partition: what waits on it is answered. Its log is the caller's to delete.
-    pub fn remove(&self, id: TopicPartition) -> Option<Rc<Partition>> {
+    pub fn remove(&self, id: TopicPartition, why: Departure) -> Option<Rc<Partition>> {
         let partition = self.partitions.borrow_mut().remove(&id)?;
-        partition.close();
+        partition.close(why);
         Some(partition)
     }
 

@@ -22,6 +22,7 @@ pub mod primitives;
 pub mod record;
 pub mod record_batch;
 pub mod record_walk;
+pub mod repeats;
 #[cfg(any(test, feature = "sim"))]
 pub mod sample;
 pub(crate) mod schema;

@@ -219,9 +219,26 @@ pub fn fetch(peer: &Peer, topic: &str, index: i32, offset: i64) -> FetchRequest 
     }
 }
 
+/// Neither read_uncommitted nor read_committed.
+const STRANGE_LEVELS: [i8; 3] = [2, -1, 127];
+
+/// An isolation level that there is not fails the whole request, unless no partition is known.
+fn compare_strange_levels(session: &mut Session) {
+    for isolation_level in STRANGE_LEVELS {
+        for (topic, index) in [(TOPIC, 0), (TOPIC, 9), ("nope", 0)] {
+            let request = |peer: &Peer| FetchRequest {
+                isolation_level,
+                ..fetch(peer, topic, index, 0)
+            };
+            session.compare("a strange isolation level", ALL, request, even_fetched);
+        }
+    }
+}
+
 fn even_fetched(_: &Peer, _: &mut FetchResponse) {}
 
 fn compare_fetch(session: &mut Session) {
+    compare_strange_levels(session);
     for offset in [0, 4, 1] {
         let request = |peer: &Peer| fetch(peer, TOPIC, 0, offset);
         session.compare("records", ALL, request, even_fetched);
@@ -305,6 +322,20 @@ fn compare_offsets(session: &mut Session) {
     }
     session.compare("unknown partition", ALL, |_| ask(TOPIC, 9, -1, -1), even);
     session.compare("unknown topic", ALL, |_| ask("nope", 0, -1, -1), even);
+    for isolation_level in STRANGE_LEVELS {
+        for (topic, index, timestamp) in [
+            (TOPIC, 0, -1),
+            (TOPIC, 0, -9),
+            (TOPIC, 9, -2),
+            ("no", 0, -1),
+        ] {
+            let request = |_: &Peer| ListOffsetsRequest {
+                isolation_level,
+                ..ask(topic, index, timestamp, -1)
+            };
+            session.compare("a strange isolation level", from(2), request, even);
+        }
+    }
     for leader_epoch in [0, 5] {
         let request = |_: &Peer| ask(TOPIC, 0, -1, leader_epoch);
         session.compare("a leader's epoch", from(4), request, even);
@@ -317,7 +348,7 @@ pub fn compare_place(session: &mut Session, topic: &str) {
         let request = |peer: &Peer| fetch(peer, topic, 0, offset);
         session.compare("records that are left", ALL, request, even_fetched);
     }
-    for timestamp in [-1, -2, -4, TIME.0, TIME.0 + 1] {
+    for timestamp in [-1, -2, -3, -4, TIME.0, TIME.0 + 1] {
         let request = |_: &Peer| ask(topic, 0, timestamp, -1);
         session.compare(
             "what times find",

@@ -256,6 +256,10 @@ fn compare_metadata(session: &mut Session) {
     );
     let mixed = |peer: &Peer| metadata(Some(vec![(None, peer.id("c")), (Some("b"), zero)]));
     session.compare("an id and a name", from(12), mixed, even_metadata);
+    for (name, count) in [("b", 50_000), ("nope", 50_000), ("b d", 100_000)] {
+        let repeated = |_: &Peer| metadata(Some(vec![(Some(name), zero); count]));
+        session.compare("one name very often", from(4), repeated, even_metadata);
+    }
     compare_creation(session);
 }
 

@@ -8,6 +8,9 @@
 //! Answered at once: an error of a partition that was read, a diverging epoch, `min_bytes`
 //! reached, no time to wait. An unknown topic is not one of these, as in Kafka.
 //!
+//! An isolation level that there is not fails the whole request with UNKNOWN_SERVER_ERROR once a
+//! partition is known, as in Kafka (`IsolationLevel.forId`).
+//!
 //! A replica id below 0 is a consumer, -2 (kafka-replica-verification) included. A follower gets
 //! NOT_LEADER_OR_FOLLOWER.
 //!
@@ -62,11 +65,8 @@ impl FetchParameters {
         let max_bytes = positive(request.max_bytes).min(context.config().fetch_bytes_max);
         let wait_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
         Self {
-            isolation: if request.isolation_level == 1 {
-                Isolation::Committed
-            } else {
-                Isolation::HighWatermark
-            },
+            isolation: Isolation::of_consumer(request.isolation_level)
+                .unwrap_or(Isolation::HighWatermark),
             deadline: io::now().after(std::time::Duration::from_millis(wait_ms)),
             may_wait: wait_ms > 0,
             min_bytes: positive(request.min_bytes).min(max_bytes),
@@ -84,10 +84,15 @@ pub async fn handle(
 ) -> Outcome {
     let version = header.api_version;
     let parameters = FetchParameters::of(context, &request);
+    let has_level = Isolation::of_consumer(request.isolation_level).is_some();
+    let refusal = (!has_level).then(|| response::refused(&request, version));
     let session = session_request(request, version);
     let plan = context.node().sessions().begin(session, io::now());
     let mut overhead = context.node().shard().budget().credit();
     let (response, credit, times) = match plan {
+        Ok(plan) if !has_level && targets::knows_any(context, &plan.targets) => {
+            (refusal.unwrap_or_default(), None, StageTimes::default())
+        }
         Ok(plan) => {
             charge(&mut overhead, plan.targets.len()).await?;
             answer(context, &plan, parameters, version).await

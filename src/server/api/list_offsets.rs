@@ -3,6 +3,7 @@
 //! A partition named twice is INVALID_REQUEST for each mention; a special timestamp that the
 //! version does not know is UNSUPPORTED_VERSION (`KafkaApis.handleListOffsetRequest`,
 //! `ReplicaManager.fetchOffset`). A reader with another replica id than -1 sees to the log's end.
+//! An isolation level that there is not is UNKNOWN_SERVER_ERROR for all (`IsolationLevel.forId`).
 //!
 //! Nothing is tiered: -4 is -2, and -5 and -6 find nothing.
 
@@ -19,7 +20,7 @@ use crate::shard::{OffsetsMessage, ShardMessage};
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
-    ListOffsetsTopicResponse,
+    ListOffsetsTopic, ListOffsetsTopicResponse,
 };
 
 /// `ListOffsetsRequest.CONSUMER_REPLICA_ID`.
@@ -45,11 +46,10 @@ pub async fn handle(
     request: ListOffsetsRequest,
 ) -> ListOffsetsResponse {
     let version = header.api_version;
-    let isolation = match (request.replica_id == CONSUMER, request.isolation_level) {
-        (false, _) => None,
-        (true, 1) => Some(Isolation::Committed),
-        (true, _) => Some(Isolation::HighWatermark),
+    let Some(level) = Isolation::of_consumer(request.isolation_level) else {
+        return refused(&request, ErrorCode::UNKNOWN_SERVER_ERROR);
     };
+    let isolation = (request.replica_id == CONSUMER).then_some(level);
     let (mut topics, outgoing) = sort(context, version, &request);
     let shard = context.node().shard();
     let mut asked = Vec::with_capacity(outgoing.len());
@@ -77,6 +77,24 @@ pub async fn handle(
     }
     ListOffsetsResponse {
         topics,
+        ..ListOffsetsResponse::default()
+    }
+}
+
+/// The same code for every partition that is asked for.
+fn refused(request: &ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse {
+    let topics = request.topics.iter();
+    let partitions = |topic: &ListOffsetsTopic| {
+        let partitions = topic.partitions.iter();
+        partitions.map(|asked| unanswered(asked, code)).collect()
+    };
+    ListOffsetsResponse {
+        topics: topics
+            .map(|topic| ListOffsetsTopicResponse {
+                name: topic.name.clone(),
+                partitions: partitions(topic),
+            })
+            .collect(),
         ..ListOffsetsResponse::default()
     }
 }

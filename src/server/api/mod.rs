@@ -53,7 +53,9 @@ use crate::wire::codec::Message;
 use crate::wire::frame::encode_response;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::api_versions::unsupported_version_response;
+use crate::wire::messages::metadata::MetadataRequest;
 use crate::wire::primitives::Reader;
+use crate::wire::repeats::without_repeated_topics;
 
 /// Answers up to this size are sent without memory of their own, so that clients of a small cluster
 /// learn its state however many answers others leave unread.
@@ -80,7 +82,7 @@ pub fn start(
         0 => produce::start(call.context, &call.header, call.reader),
         1 => call.spawn(TaskClass::Fetch, fetch::handle),
         2 => call.answer(TaskClass::Fetch, list_offsets::handle),
-        3 => call.answer_within_memory(TaskClass::Fetch, metadata::handle),
+        3 => (call.without_repeats()?).answer_within_memory(TaskClass::Fetch, metadata::handle),
         10 => call.answer(TaskClass::Fetch, find_coordinator::handle),
         18 => call.answer(TaskClass::Fetch, api_versions::handle),
         19 => call.answer(TaskClass::Fetch, create_topics::handle),
@@ -112,6 +114,16 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The same, each topic that a Metadata request names once where there are very many.
+    fn without_repeats(self) -> Result<Self, CloseReason> {
+        let reader = without_repeated_topics(self.reader, self.header.api_version);
+        let reader = reader.map_err(|error| CloseReason::Body {
+            api: api_name::<MetadataRequest>(),
+            error,
+        })?;
+        Ok(Self { reader, ..self })
+    }
+
     /// A handler that answers with a message.
     fn answer<Q, R, F>(self, class: TaskClass, handler: F) -> Result<Progress, CloseReason>
     where

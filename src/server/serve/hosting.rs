@@ -10,7 +10,7 @@ use crate::cluster::image::{Image, PartitionImage, TopicImage};
 use crate::io::task::JoinHandle;
 use crate::io::{self, TaskClass};
 use crate::log::{LogConfig, LogError, LogIdentity};
-use crate::partition::{Leadership, Partition, PartitionOptions};
+use crate::partition::{Departure, Leadership, Partition, PartitionOptions};
 use crate::shard::Shard;
 
 /// Logs of one shard that open, are created or deleted at a time: enough that one flush serves
@@ -145,7 +145,7 @@ async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
 pub async fn delete_all(shard: Rc<Shard>, ids: Vec<TopicPartition>) {
     let mut deleting = VecDeque::new();
     for id in ids {
-        let Some(partition) = shard.remove(id) else {
+        let Some(partition) = shard.remove(id, Departure::Deleted) else {
             continue;
         };
         if deleting.len() >= OPENING_MAX
@@ -169,6 +169,6 @@ pub async fn delete_all(shard: Rc<Shard>, ids: Vec<TopicPartition>) {
 /// Gives every partition up; logs stay.
 pub fn release_all(shard: &Rc<Shard>) {
     for partition in shard.partitions() {
-        shard.remove(partition.id());
+        shard.remove(partition.id(), Departure::Released);
     }
 }

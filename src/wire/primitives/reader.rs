@@ -61,6 +61,15 @@ impl Reader {
         bytes.get(self.position..).unwrap_or_default()
     }
 
+    /// What has not been read yet, without a copy.
+    #[must_use]
+    pub fn into_rest(mut self) -> Bytes {
+        match self.source_from_here() {
+            Source::Shared(bytes) => std::mem::take(bytes),
+            Source::Owned(bytes) => std::mem::take(bytes).freeze(),
+        }
+    }
+
     /// Count of bytes not read yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
@@ -169,6 +178,20 @@ impl Reader {
         Ok(Some(text))
     }
 
+    /// Steps over a string that may be null.
+    pub(in crate::wire) fn skip_string(&mut self, flexible: bool) -> Result<(), DecodeError> {
+        let form = if flexible {
+            LengthForm::Compact
+        } else {
+            LengthForm::Short
+        };
+        let len = self.length(form)?.unwrap_or_default();
+        if len > STRING_BYTES_MAX {
+            return Err(DecodeError::StringTooLong(len));
+        }
+        self.skip(len)
+    }
+
     /// A byte field as a part of the message's buffer; `None` for null.
     pub fn nullable_bytes(&mut self, flexible: bool) -> Result<Option<Bytes>, DecodeError> {
         let Some(len) = self.bytes_length(flexible)? else {
@@ -210,7 +233,7 @@ impl Reader {
 
     /// Count of an array whose elements take `element_bytes_min` on the wire and `element_memory`
     /// when decoded; `None` for null. What comes back may be allocated at once.
-    pub(super) fn array_count(
+    pub(in crate::wire) fn array_count(
         &mut self,
         flexible: bool,
         element_bytes_min: usize,

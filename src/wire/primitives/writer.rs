@@ -84,7 +84,7 @@ impl Writer {
     }
 
     /// Appends the length of a byte field or the count of an array; `None` for null.
-    pub(super) fn put_length(
+    pub(in crate::wire) fn put_length(
         &mut self,
         length: Option<usize>,
         flexible: bool,

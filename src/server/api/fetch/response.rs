@@ -2,19 +2,19 @@
 //! current leaders named.
 
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{Offset, TopicId, TopicPartition};
+use crate::base::ids::{Offset, PartitionIndex, TopicId, TopicPartition};
 use crate::cluster::image::Image;
 use crate::partition::{Isolation, PartitionRead};
 use crate::server::api::leaders::NamedLeaders;
 use crate::server::context::RequestContext;
 use crate::server::fetch_session::{FetchPlan, FetchTarget, PartitionSummary, TopicKey};
 use crate::wire::messages::fetch::{
-    EpochEndOffset, FetchResponse, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
-    PartitionData,
+    EpochEndOffset, FetchPartition, FetchRequest, FetchResponse, FetchableTopicResponse,
+    LeaderIdAndEpoch, NodeEndpoint, PartitionData,
 };
 use crate::wire::primitives::RecordSlices;
 
-use super::targets::Target;
+use super::targets::{TOPIC_IDS_FROM, Target};
 
 /// First version that names current leaders (KIP-951).
 const LEADERS_FROM: i16 = 16;
@@ -69,6 +69,28 @@ pub fn build(
     response
 }
 
+/// What fails as a whole. Clients of versions that name topics look for the error at the partitions
+/// too (`FetchRequest.getErrorResponse`).
+pub fn refused(request: &FetchRequest, version: i16) -> FetchResponse {
+    let error_code = ErrorCode::UNKNOWN_SERVER_ERROR;
+    let topics = request.topics.iter().filter(|_| version < TOPIC_IDS_FROM);
+    let partition = |asked: &FetchPartition| PartitionData {
+        error_code,
+        ..nothing(asked.partition)
+    };
+    FetchResponse {
+        error_code,
+        responses: topics
+            .map(|topic| FetchableTopicResponse {
+                topic: topic.topic.clone(),
+                partitions: topic.partitions.iter().map(partition).collect(),
+                ..FetchableTopicResponse::default()
+            })
+            .collect(),
+        ..FetchResponse::default()
+    }
+}
+
 fn wants_leader(error: ErrorCode) -> bool {
     error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH
 }
@@ -116,13 +138,18 @@ fn add(responses: &mut Vec<FetchableTopicResponse>, asked: &FetchTarget, data: P
     });
 }
 
-fn partition_data(asked: &FetchTarget, target: Target, isolation: Isolation) -> PartitionData {
-    let empty = PartitionData {
-        partition_index: asked.partition,
+/// No record and no offset of a partition.
+fn nothing(partition_index: PartitionIndex) -> PartitionData {
+    PartitionData {
+        partition_index,
         high_watermark: Offset(-1),
         records: Some(RecordSlices::default()),
         ..PartitionData::default()
-    };
+    }
+}
+
+fn partition_data(asked: &FetchTarget, target: Target, isolation: Isolation) -> PartitionData {
+    let empty = nothing(asked.partition);
     let read = match target {
         Target::Refused(error_code) => {
             return PartitionData {

@@ -66,6 +66,19 @@ pub fn session_request(request: FetchRequest, version: i16) -> SessionRequest {
     }
 }
 
+/// Whether the metadata knows one of the partitions.
+#[must_use]
+pub fn knows_any(context: &RequestContext, targets: &[FetchTarget]) -> bool {
+    let image = context.node().image_ref();
+    targets.iter().any(|target| {
+        let topic = match &target.topic {
+            TopicKey::Name(name) => image.topics().by_name(name),
+            TopicKey::Id(id) => image.topics().by_id(*id),
+        };
+        topic.is_some_and(|topic| topic.partition(target.partition).is_some())
+    })
+}
+
 /// Finds each target's partition and owner.
 #[must_use]
 pub fn resolve(
