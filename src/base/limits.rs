@@ -18,6 +18,8 @@ pub const TOPIC_NAME_LEN_MAX: usize = 249;
 /// Most partitions of one CreateTopics request, all topics together
 /// (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`).
 pub const PARTITIONS_PER_REQUEST_MAX: usize = 10_000;
+/// Largest file of settings; Kafka's own sample has 7 KiB, most of it comments.
+pub const SETTINGS_FILE_BYTES_MAX: usize = MIB;
 /// Names and values of all settings that resources were given at run time, in bytes.
 pub const SETTINGS_BYTES_MAX: usize = 32 * MIB;
 /// Longest message about a refusal, in bytes; one that quotes a longer value is cut.

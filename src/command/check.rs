@@ -15,7 +15,7 @@ use coreline::base::config::{
 };
 
 use super::arguments::CheckArguments;
-use super::settings::{nearest, nearest_of, read_file};
+use super::settings::{FAULTS_TOLD_MAX, legible, nearest, nearest_of, read_file, untold};
 use super::units::human;
 
 /// A file that cannot be read; a command line that is not understood ends so too.
@@ -73,10 +73,13 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
                 "{file} is refused: {}",
                 counted(faults.len(), "fault")
             );
-            for fault in &faults {
+            for fault in faults.iter().take(FAULTS_TOLD_MAX) {
                 let _ = write!(told, "\n{}", explained(fault, &file, &given));
-                wrong.insert(fault.origin);
             }
+            if faults.len() > FAULTS_TOLD_MAX {
+                let _ = write!(told, "\n{}", untold(faults.len(), "fault"));
+            }
+            wrong.extend(faults.iter().map(|fault| fault.origin));
             false
         }
     };
@@ -100,11 +103,14 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn given(text: &str, overrides: &[String]) -> Vec<Given> {
-    let of_file = properties::parse(text).into_iter().map(|entry| Given {
-        origin: Origin::Line(entry.line),
-        name: entry.name,
-        value: entry.value,
-    });
+    let of_file = properties::parse(text)
+        .entries
+        .into_iter()
+        .map(|entry| Given {
+            origin: Origin::Line(entry.line),
+            name: entry.name,
+            value: entry.value,
+        });
     let of_line = overrides.iter().zip(1..).filter_map(|(text, number)| {
         let (name, value) = text.split_once('=')?;
         Some(Given {
@@ -135,14 +141,14 @@ fn explained(fault: &ConfigFault, file: &str, given: &[Given]) -> String {
     let name = match &fault.kind {
         FaultKind::UnknownName(name) | FaultKind::NotServed { name, .. } => Some(name.as_str()),
         FaultKind::Value(fault) => Some(fault.name.as_str()),
-        FaultKind::NotAPair(_) => None,
+        FaultKind::NotAPair(_) | FaultKind::Line(_) => None,
     };
     let is_meant = |one: &&Given| one.origin == fault.origin && Some(one.name.as_str()) == name;
     if let Some(one) = given.iter().find(is_meant) {
         let _ = write!(
             told,
             ": {}={}",
-            one.name,
+            legible(&one.name),
             shown(&one.name, one.value.trim())
         );
     }
@@ -151,13 +157,13 @@ fn explained(fault: &ConfigFault, file: &str, given: &[Given]) -> String {
         FaultKind::UnknownName(name) => unknown(name),
         FaultKind::Value(fault) => {
             let found = broker_setting(base_name(&fault.name));
-            let mut text = fault.reason.clone();
+            let mut text = legible(&fault.reason);
             if let Some(value) = &fault.value {
                 text.push_str(&instead(found, value));
             }
             text
         }
-        other => other.to_string(),
+        other => legible(&other.to_string()),
     };
     let _ = writeln!(told, "    {what}");
     if let Some(setting) = name.and_then(|name| broker_setting(base_name(name))) {
@@ -265,7 +271,7 @@ fn base_name(name: &str) -> &str {
 fn shown(name: &str, value: &str) -> String {
     match broker_setting(base_name(name)) {
         Some(setting) if setting.is_sensitive() => "[hidden]".to_owned(),
-        _ => value.to_owned(),
+        _ => legible(value),
     }
 }
 
@@ -274,15 +280,20 @@ fn shown(name: &str, value: &str) -> String {
 fn remarks(given: &[Given], file: &str) -> String {
     let mut told = String::new();
     let mut last: HashMap<&str, &Given> = HashMap::new();
+    let mut repeated = 0;
     for one in given {
-        if let Some(before) = last.insert(&one.name, one) {
+        let Some(before) = last.insert(&one.name, one) else {
+            continue;
+        };
+        repeated += 1;
+        if repeated <= FAULTS_TOLD_MAX {
             let (first, second) = (place(before.origin, file), place(one.origin, file));
-            let _ = writeln!(
-                told,
-                "  {first}: {} is given again: {second} wins",
-                one.name
-            );
+            let name = legible(&one.name);
+            let _ = writeln!(told, "  {first}: {name} is given again: {second} wins");
         }
+    }
+    if repeated > FAULTS_TOLD_MAX {
+        let _ = write!(told, "  {}", untold(repeated, "repetition"));
     }
     for (_, names) in TOPIC_SYNONYMS {
         let mut found = names.iter().filter_map(|(name, _)| last.get(name));
@@ -344,11 +355,11 @@ fn meaning(one: &Given) -> String {
         .and_then(|setting| human(setting.name, value.parse().ok()?));
     let larger = larger.map_or(String::new(), |larger| format!(" ({larger})"));
     let value = match setting.map(|setting| setting.kind) {
-        Some(Kind::List) => list(value).collect::<Vec<_>>().join(","),
+        Some(Kind::List) => legible(&list(value).collect::<Vec<_>>().join(",")),
         _ => shown(&one.name, value),
     };
     let text = setting.map_or("", |setting| setting.documentation);
-    let name = &one.name;
+    let name = legible(&one.name);
     let end = if text.is_empty() { "" } else { "\n      " };
     format!("  {name}={value}{larger}{end}{text}")
 }

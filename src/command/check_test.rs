@@ -94,3 +94,58 @@ fn what_is_not_served_says_what_to_do() {
     assert!(text.contains(roles), "{text}");
     assert!(text.contains("my.properties:2: listeners="), "{text}");
 }
+
+#[test]
+fn so_many_faults_and_repetitions_are_told_and_of_more_their_number() {
+    let parts = |count: usize| {
+        let (text, is_valid) = told(&"x=1\n".repeat(count));
+        assert!(!is_valid);
+        let faults = text.matches("no such setting").count();
+        (faults, text.matches("is given again").count(), text)
+    };
+    let (faults, repeated, text) = parts(FAULTS_TOLD_MAX);
+    assert_eq!((faults, repeated), (FAULTS_TOLD_MAX, FAULTS_TOLD_MAX - 1));
+    assert!(!text.contains(" more "), "{text}");
+    let (faults, repeated, text) = parts(FAULTS_TOLD_MAX + 1);
+    assert_eq!((faults, repeated), (FAULTS_TOLD_MAX, FAULTS_TOLD_MAX));
+    assert!(text.contains("\nand 1 more fault\n"), "{text}");
+    let (_, repeated, text) = parts(FAULTS_TOLD_MAX + 2);
+    assert_eq!(repeated, FAULTS_TOLD_MAX);
+    assert!(text.contains("\n  and 1 more repetition\n"), "{text}");
+}
+
+#[test]
+fn lines_that_java_refuses_are_named() {
+    let (text, is_valid) = told("\u{feff}num.partitions=1\nlog.dirs=\\uZZZZ\n");
+    assert!(!is_valid);
+    for part in [
+        "my.properties:1\n    The file begins with a byte order mark",
+        "my.properties:2\n    Malformed \\uxxxx encoding",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+/// What is no file of settings at all: 1 MiB of noise, and of one long word.
+#[test]
+fn noise_is_judged_in_no_time() {
+    let mut random = coreline::base::random::Random::new(7);
+    let noise: String = (0..1 << 20)
+        .map(|_| char::from(random.below(256) as u8))
+        .collect();
+    let listeners: String = (0..20_000)
+        .map(|number| format!("listener.name.l{number}.max.connections=1\n"))
+        .collect();
+    for text in [noise, "x".repeat(1 << 20), listeners] {
+        let started = std::time::Instant::now();
+        let (told, _) = told(&text);
+        // Was minutes; a fraction of a second even without optimisation.
+        let took = started.elapsed();
+        assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+        let told = told
+            .lines()
+            .filter(|line| line.contains("no such setting"))
+            .count();
+        assert!(told <= FAULTS_TOLD_MAX, "{told}");
+    }
+}

@@ -2,13 +2,23 @@
 //! they mean here.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use coreline::base::config::setting::{Range, Setting, Status};
 use coreline::base::config::table::{broker_settings, topic_settings};
 use coreline::base::config::{BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, read};
+use coreline::base::limits::SETTINGS_FILE_BYTES_MAX;
 
 use super::arguments::Arguments;
+
+/// Faults that are told one by one; of more, the number.
+pub const FAULTS_TOLD_MAX: usize = 100;
+/// Characters of a name or value that are shown.
+pub const SHOWN_LEN_MAX: usize = 200;
+/// Longest word for which a similar one is looked for; no setting's name is half as long.
+pub const COMPARED_LEN_MAX: usize = 128;
 
 /// A name this alike or more is suggested (Jaro-Winkler, 0 to 1).
 const LIKENESS_MIN: f64 = 0.85;
@@ -28,8 +38,20 @@ pub fn load(arguments: &Arguments) -> Result<(BrokerConfig, Vec<Notice>), String
 
 /// The text of a file of settings.
 pub fn read_file(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| format!("cannot read the settings {}: {error}", path.display()))?;
+    let name = path.display();
+    let mut bytes = Vec::new();
+    // Also of what has no size of its own, such as a device.
+    File::open(path)
+        .and_then(|file| {
+            let most = SETTINGS_FILE_BYTES_MAX as u64 + 1;
+            file.take(most).read_to_end(&mut bytes)
+        })
+        .map_err(|error| format!("cannot read the settings {name}: {error}"))?;
+    if bytes.len() > SETTINGS_FILE_BYTES_MAX {
+        return Err(format!(
+            "{name} is larger than {SETTINGS_FILE_BYTES_MAX} bytes: it is no file of settings"
+        ));
+    }
     // Java reads such files as ISO 8859-1; UTF-8 is taken first because people write it.
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()))
@@ -38,14 +60,14 @@ pub fn read_file(path: &Path) -> Result<String, String> {
 /// One line per fault, each with its place and, for a misspelt name, the nearest one.
 fn explain(faults: &[ConfigFault], file: Option<&Path>) -> String {
     let mut text = String::new();
-    for fault in faults {
+    for fault in faults.iter().take(FAULTS_TOLD_MAX) {
         let place = match (fault.origin, file) {
             (Origin::Line(line), Some(file)) => format!("{}:{line}", file.display()),
             (Origin::Override(number), _) => format!("override {number}"),
             _ => "settings".to_owned(),
         };
         // Writing to a string cannot fail.
-        let _ = write!(text, "{place}: {}", fault.kind);
+        let _ = write!(text, "{place}: {}", legible(&fault.kind.to_string()));
         if let FaultKind::UnknownName(name) = &fault.kind
             && let Some(nearest) = nearest(name)
         {
@@ -53,8 +75,36 @@ fn explain(faults: &[ConfigFault], file: Option<&Path>) -> String {
         }
         text.push('\n');
     }
+    text.push_str(&untold(faults.len(), "fault"));
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Of how many more nothing is told.
+pub fn untold(count: usize, what: &str) -> String {
+    match count.saturating_sub(FAULTS_TOLD_MAX) {
+        0 => String::new(),
+        1 => format!("and 1 more {what}\n"),
+        more => format!("and {more} more {what}s\n"),
+    }
+}
+
+/// A name, a value or a text that quotes one, as a terminal shows it: on one line, and not without
+/// end.
+pub fn legible(text: &str) -> String {
+    let mut shown = String::new();
+    for (place, character) in text.chars().enumerate() {
+        if place == SHOWN_LEN_MAX {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 /// The known name that is most like this one, if any is.
@@ -72,6 +122,9 @@ pub fn nearest_of<'a>(
     known: impl Iterator<Item = &'a str>,
     likeness_min: f64,
 ) -> Option<&'a str> {
+    if word.len() > COMPARED_LEN_MAX {
+        return None;
+    }
     known
         .map(|known| (strsim::jaro_winkler(word, known), known))
         .filter(|(likeness, _)| *likeness >= likeness_min)
@@ -142,6 +195,49 @@ mod tests {
              Value must be at least 1\n\
              override 1: `x` is not of the form name=value"
         );
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_no_further() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my.properties");
+        std::fs::write(&path, "#".repeat(SETTINGS_FILE_BYTES_MAX)).unwrap();
+        assert_eq!(read_file(&path).unwrap().len(), SETTINGS_FILE_BYTES_MAX);
+        std::fs::write(&path, "#".repeat(SETTINGS_FILE_BYTES_MAX + 1)).unwrap();
+        assert!(read_file(&path).unwrap_err().contains("is larger than"));
+        let endless = read_file(Path::new("/dev/zero")).unwrap_err();
+        assert!(endless.contains("is larger than"), "{endless}");
+    }
+
+    #[test]
+    fn so_many_faults_are_told_and_of_more_their_number() {
+        let explained = |count: usize| {
+            let text = "x=1\n".repeat(count);
+            let sources = Sources {
+                file: Some(&text),
+                overrides: &[],
+            };
+            explain(&read(sources).expect_err("faults"), None)
+        };
+        let all = explained(FAULTS_TOLD_MAX);
+        assert_eq!(all.lines().count(), FAULTS_TOLD_MAX);
+        let more = explained(FAULTS_TOLD_MAX + 1);
+        assert_eq!(more, format!("{all}\nand 1 more fault"));
+        assert!(explained(FAULTS_TOLD_MAX + 2).ends_with("\nand 2 more faults"));
+    }
+
+    #[test]
+    fn long_words_are_cut_and_not_compared_and_control_characters_are_shown() {
+        let shown = |len: usize| legible(&"x".repeat(len)).chars().count();
+        assert_eq!(shown(SHOWN_LEN_MAX), SHOWN_LEN_MAX);
+        assert_eq!(shown(SHOWN_LEN_MAX + 1), SHOWN_LEN_MAX + 1, "with its mark");
+        assert_eq!(shown(10 * SHOWN_LEN_MAX), SHOWN_LEN_MAX + 1);
+        assert_eq!(legible("a\u{1b}[2J\nb\u{9b}"), "a\\u{1b}[2J\\nb\\u{9b}");
+        let near = |len: usize| {
+            let known = "x".repeat(COMPARED_LEN_MAX);
+            nearest_of(&"x".repeat(len), [&*known].into_iter(), LIKENESS_MIN).is_some()
+        };
+        assert!(near(COMPARED_LEN_MAX) && !near(COMPARED_LEN_MAX + 1));
     }
 
     #[test]

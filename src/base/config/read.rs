@@ -1,14 +1,14 @@
 //! From texts to a checked [`BrokerConfig`]: every fault is reported at once, each with where it
 //! stands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use super::broker::BrokerConfig;
 use super::dynamic::ConfigMap;
 use super::listener::{self, ListenerTexts};
 use super::listener_limits::{self, OF_LISTENERS};
-use super::properties;
+use super::properties::{self, LineFault};
 use super::relations;
 use super::setting::{Setting, Status, ValueFault, list};
 use super::table::{FORMER_SETTINGS, broker_setting};
@@ -41,6 +41,8 @@ pub enum FaultKind {
     UnknownName(String),
     /// An override is not of the form `name=value`.
     NotAPair(String),
+    /// The line is not an entry.
+    Line(LineFault),
     /// The value is not valid.
     Value(ValueFault),
     /// Kafka serves this, Coreline does not, and ignoring it would be unsafe.
@@ -99,6 +101,7 @@ impl fmt::Display for FaultKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName(name) => write!(out, "Unknown setting {name}"),
+            Self::Line(fault) => fault.fmt(out),
             Self::NotAPair(text) => write!(out, "`{text}` is not of the form name=value"),
             Self::Value(fault) => fault.fmt(out),
             Self::NotServed { name, advice } => write!(out, "{name} is not served: {advice}"),
@@ -127,7 +130,11 @@ impl fmt::Display for Notice {
 /// Reads and checks all settings.
 pub fn read(sources: Sources<'_>) -> Result<(BrokerConfig, Vec<Notice>), Vec<ConfigFault>> {
     let mut reading = Reading::default();
-    for entry in properties::parse(sources.file.unwrap_or_default()) {
+    let parsed = properties::parse(sources.file.unwrap_or_default());
+    for (line, fault) in parsed.faults {
+        reading.fault(Origin::Line(line), FaultKind::Line(fault));
+    }
+    for entry in parsed.entries {
         reading.take(Origin::Line(entry.line), &entry.name, &entry.value);
     }
     for (index, text) in sources.overrides.iter().enumerate() {
@@ -150,7 +157,8 @@ struct Reading {
     texts: BrokerTexts,
     listener_texts: ConfigMap,
     origins: BTreeMap<&'static str, Origin>,
-    mentioned: BTreeMap<NoticeKind, Vec<String>>,
+    /// In the order in which they were mentioned, each once.
+    mentioned: BTreeMap<NoticeKind, (Vec<String>, HashSet<String>)>,
     faults: Vec<ConfigFault>,
 }
 
@@ -160,8 +168,8 @@ impl Reading {
     }
 
     fn mention(&mut self, kind: NoticeKind, name: &str) {
-        let names = self.mentioned.entry(kind).or_default();
-        if !names.iter().any(|known| known == name) {
+        let (names, known) = self.mentioned.entry(kind).or_default();
+        if known.insert(name.to_owned()) {
             names.push(name.to_owned());
         }
     }
@@ -246,7 +254,7 @@ impl Reading {
         let notices = self
             .mentioned
             .into_iter()
-            .map(|(kind, names)| Notice { kind, names })
+            .map(|(kind, (names, _))| Notice { kind, names })
             .collect();
         Ok((config, notices))
     }
