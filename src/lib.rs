@@ -12,6 +12,7 @@
 //! | [`log`] | bytes on disk: segments, indexes, producer state, journal, recovery |
 //! | [`partition`] | a replica's role, high watermark, parked produces and fetches |
 //! | [`shard`] | one core: inbox, router, placement, budget |
+//! | [`coordinator`] | state machines over internal topics: groups and their offsets |
 //! | [`cluster`] | metadata image, metadata log, controller |
 //! | [`server`] | clients: listener, connection, dispatch, fetch sessions, one file per API key |
 
@@ -22,5 +23,6 @@ pub mod io;
 pub mod log;
 pub mod partition;
 pub mod shard;
+pub mod coordinator;
 pub mod cluster;
 pub mod server;

@@ -1,0 +1,132 @@
+//! Limits, each at it and one past it.
+
+use super::super::config::{NEW_MEMBER_JOIN_TIMEOUT, PENDING_MEMBERS_MAX};
+use super::*;
+
+#[test]
+fn a_group_takes_as_many_members_as_it_may_have() {
+    let mut harness = Harness::with(GroupConfig {
+        members_max: 2,
+        ..GroupConfig::default()
+    });
+    harness.stable(2);
+    let code = harness.join_code(old_client());
+    assert_eq!(code, ErrorCode::GROUP_MAX_SIZE_REACHED);
+    assert_eq!(harness.state(), GroupState::Stable);
+    let mut starting = Harness::with(GroupConfig {
+        members_max: 2,
+        ..GroupConfig::default()
+    });
+    starting.join(old_client());
+    starting.join(old_client());
+    let code = starting.join_code(old_client());
+    assert_eq!(code, ErrorCode::GROUP_MAX_SIZE_REACHED);
+}
+
+#[test]
+fn a_group_that_is_loaded_above_its_size_rebalances() {
+    let mut harness = Harness::new();
+    let joined = harness.stable(3);
+    harness.coordinator = harness.replayed(GroupConfig {
+        members_max: 2,
+        ..GroupConfig::default()
+    });
+    let effects = harness.coordinator.loaded(harness.now());
+    harness.take(effects);
+    let first = harness.join(known(&joined[0].member_id));
+    harness.join(known(&joined[1].member_id));
+    let code = harness.join_code(known(&joined[2].member_id));
+    assert_eq!(code, ErrorCode::GROUP_MAX_SIZE_REACHED);
+    harness.pass_ms(60_000);
+    assert_eq!(harness.joined(first).generation_id.0, 2);
+}
+
+#[test]
+fn a_flood_of_joins_without_an_id_forgets_the_oldest() {
+    let mut harness = Harness::new();
+    let mut ids = Vec::new();
+    for number in 0..=PENDING_MEMBERS_MAX as u64 {
+        let mut fresh = [0; 16];
+        fresh[..8].copy_from_slice(&number.to_be_bytes());
+        let ticket = harness.join(Join {
+            requires_known_member_id: true,
+            fresh_id: Uuid(fresh),
+            ..old_client()
+        });
+        ids.push(harness.joined(ticket).member_id);
+    }
+    let group = &harness.coordinator.groups["g"];
+    assert_eq!(group.pending_len(), PENDING_MEMBERS_MAX);
+    assert_eq!(
+        harness.coordinator.core.timers.len(),
+        PENDING_MEMBERS_MAX + 1
+    );
+    assert_eq!(
+        harness.join_code(known(&ids[0])),
+        ErrorCode::UNKNOWN_MEMBER_ID
+    );
+    let second = harness.join(known(&ids[1]));
+    harness.pass_ms(10_000);
+    assert_eq!(harness.joined(second).generation_id.0, 1);
+}
+
+#[test]
+fn members_take_as_much_memory_as_they_may() {
+    let bytes = {
+        let one = consumer("range", "topic");
+        one.name.len() + one.metadata.len()
+    };
+    let mut harness = Harness::with(GroupConfig {
+        member_bytes_max: 2 * bytes,
+        ..GroupConfig::default()
+    });
+    harness.join(old_client());
+    harness.join(old_client());
+    let code = harness.join_code(old_client());
+    assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    harness.pass_ms(90_000);
+    assert_eq!(harness.state(), GroupState::Empty);
+    assert_eq!(harness.coordinator.core.member_bytes, 0);
+    harness.join(old_client());
+}
+
+#[test]
+fn a_new_member_whose_client_is_gone_does_not_stay_for_ever() {
+    let mut harness = Harness::new();
+    let joined = harness.stable(1);
+    let gone = harness.join(Join {
+        rebalance_timeout_ms: 3_600_000,
+        ..old_client()
+    });
+    let mut passed = Duration::ZERO;
+    while passed < NEW_MEMBER_JOIN_TIMEOUT {
+        assert!(harness.answers.is_empty());
+        harness.heartbeat(&joined[0].member_id, 1);
+        harness.pass_ms(5_000);
+        passed += Duration::from_secs(5);
+    }
+    assert_eq!(
+        harness.joined(gone).error_code,
+        ErrorCode::UNKNOWN_MEMBER_ID
+    );
+}
+
+#[test]
+fn metadata_of_a_commit_may_have_as_many_characters_as_java_counts() {
+    let mut harness = Harness::new();
+    let mut code = |metadata: String| {
+        let mut commit = commit_of("g", "topic", 1);
+        commit.topics[0].partitions[0].metadata = Some(metadata);
+        commit_code(&mut harness, commit)
+    };
+    assert!(code("ü".repeat(4_096)).is_none());
+    assert!(code("😀".repeat(2_048)).is_none());
+    assert_eq!(
+        code("ü".repeat(4_097)),
+        ErrorCode::OFFSET_METADATA_TOO_LARGE
+    );
+    assert_eq!(
+        code("😀".repeat(2_048) + "x"),
+        ErrorCode::OFFSET_METADATA_TOO_LARGE
+    );
+}

@@ -1,0 +1,148 @@
+//! Committed offsets, with the commits and deletions that are on their way to the log.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::core::WriteId;
+use super::ids::GroupId;
+use super::record::CommittedOffset;
+use crate::base::ids::PartitionIndex;
+
+/// A partition's offset: as it is stored, and as it will be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OffsetEntry {
+    committed: Option<CommittedOffset>,
+    pending: VecDeque<(WriteId, Option<CommittedOffset>)>,
+}
+
+impl OffsetEntry {
+    /// What is stored.
+    pub fn committed(&self) -> Option<&CommittedOffset> {
+        self.committed.as_ref()
+    }
+
+    /// What will be stored when all writes are.
+    pub fn latest(&self) -> Option<&CommittedOffset> {
+        match self.pending.back() {
+            Some((_, value)) => value.as_ref(),
+            None => self.committed.as_ref(),
+        }
+    }
+
+    fn is_void(&self) -> bool {
+        self.committed.is_none() && self.pending.is_empty()
+    }
+}
+
+/// One topic's offsets.
+pub type TopicOffsets = BTreeMap<PartitionIndex, OffsetEntry>;
+/// One group's offsets by topic.
+pub type GroupOffsets = BTreeMap<String, TopicOffsets>;
+
+/// The offsets of all groups. Nothing stands here that has neither a value nor one on its way.
+#[derive(Debug, Default)]
+pub struct Offsets {
+    groups: BTreeMap<GroupId, GroupOffsets>,
+    len: usize,
+}
+
+impl Offsets {
+    /// One group's.
+    pub fn of_group(&self, group_id: &str) -> Option<&GroupOffsets> {
+        self.groups.get(group_id)
+    }
+
+    /// All groups'.
+    pub fn groups(&self) -> impl Iterator<Item = (&GroupId, &GroupOffsets)> {
+        self.groups.iter()
+    }
+
+    /// How many there are, those on their way included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// One partition's.
+    pub fn get(&self, group_id: &str, topic: &str, index: PartitionIndex) -> Option<&OffsetEntry> {
+        self.groups.get(group_id)?.get(topic)?.get(&index)
+    }
+
+    /// `write` will set an offset, or delete it.
+    pub fn begin(
+        &mut self,
+        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
+        write: WriteId,
+        value: Option<CommittedOffset>,
+    ) {
+        self.change((group_id, topic, index), |entry| {
+            entry.pending.push_back((write, value));
+        });
+    }
+
+    /// `write` is committed, or has failed.
+    pub fn settle(
+        &mut self,
+        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
+        write: WriteId,
+        is_committed: bool,
+    ) {
+        self.change((group_id, topic, index), |entry| {
+            while let Some(place) = entry.pending.iter().position(|one| one.0 == write) {
+                let settled = entry.pending.remove(place);
+                if is_committed && let Some((_, value)) = settled {
+                    entry.committed = value;
+                }
+            }
+        });
+    }
+
+    /// An offset as the log has it.
+    pub fn replay(
+        &mut self,
+        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
+        value: Option<CommittedOffset>,
+    ) {
+        self.change((group_id, topic, index), |entry| entry.committed = value);
+    }
+
+    fn change(
+        &mut self,
+        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
+        change: impl FnOnce(&mut OffsetEntry),
+    ) {
+        let entry = self
+            .groups
+            .get_mut(group_id)
+            .and_then(|topics| topics.get_mut(topic))
+            .and_then(|partitions| partitions.get_mut(&index));
+        if let Some(entry) = entry {
+            change(entry);
+            if entry.is_void() {
+                self.remove(group_id, topic, index);
+            }
+            return;
+        }
+        let mut entry = OffsetEntry::default();
+        change(&mut entry);
+        if !entry.is_void() {
+            let topics = self.groups.entry(group_id.clone()).or_default();
+            let partitions = topics.entry(topic.to_owned()).or_default();
+            partitions.insert(index, entry);
+            self.len += 1;
+        }
+    }
+
+    fn remove(&mut self, group_id: &GroupId, topic: &str, index: PartitionIndex) {
+        let Some(topics) = self.groups.get_mut(group_id) else {
+            return;
+        };
+        if let Some(partitions) = topics.get_mut(topic) {
+            self.len -= usize::from(partitions.remove(&index).is_some());
+            if partitions.is_empty() {
+                topics.remove(topic);
+            }
+        }
+        if topics.is_empty() {
+            self.groups.remove(group_id);
+        }
+    }
+}
