@@ -9,6 +9,7 @@ use coreline::base::ids::Offset;
 use coreline::log::{Log, LogError};
 
 use crate::client;
+use crate::directories;
 use crate::model::{Fate, LogModel, LogState, Model};
 use crate::payload::Payload;
 use crate::plan::Theme;
@@ -190,7 +191,7 @@ async fn send_again(world: &Rc<World>, generation: u64, log: &Rc<Log>, gone: &[P
 }
 
 fn failed(world: &World, generation: u64, change: Change, error: &LogError) {
-    let failing = world.failing.get() && world.disk.fault_hits() > 0;
+    let failing = directories::may_fail(world, generation) && world.disk.fault_hits() > 0;
     let gone = !client::is_open(world, generation);
     let excused = match error {
         LogError::Closed => gone,

@@ -11,6 +11,7 @@ use coreline::io::{TaskClass, now, sleep, spawn, wall_clock};
 use coreline::log::{AppendContext, AppendError, Appended, Log, LogError, ReadLimit};
 
 use crate::changes;
+use crate::directories;
 use crate::logs;
 use crate::model::LogState;
 use crate::payload::{Payload, Producer};
@@ -165,7 +166,7 @@ async fn read(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
             }
             world.stats.borrow_mut().reads += 1;
         }
-        Err(_) if world.failing.get() || !is_open(world, generation) => {}
+        Err(_) if directories::may_fail(world, generation) || !is_open(world, generation) => {}
         Err(error) => world.accuse(format!("a read at {from} of {start}..{end}: {error}")),
     }
 }
@@ -347,7 +348,7 @@ async fn confirm(world: &Rc<World>, (generation, changes): (u64, u64), log: &Rc<
 
 /// Whether a refusal has a reason in this life.
 pub fn excuse(world: &World, generation: u64, error: &AppendError) {
-    let failing = world.failing.get() && world.disk.fault_hits() > 0;
+    let failing = directories::may_fail(world, generation) && world.disk.fault_hits() > 0;
     let gone = !is_open(world, generation);
     let excused = match error {
         AppendError::StorageFull(_) => failing || world.full_disk.get(),

@@ -7,25 +7,30 @@ use std::rc::Rc;
 use coreline::base::ids::{LeaderEpoch, Offset, PartitionIndex, Uuid};
 use coreline::base::random::Random;
 use coreline::io::directory;
-use coreline::log::{Log, LogConfig, LogEvent, LogIdentity, ReadLimit, ShardLogs};
+use coreline::log::{Log, LogConfig, LogError, LogEvent, LogIdentity, ReadLimit, ShardLogs};
 
+use crate::directories;
 use crate::model::LogState;
 use crate::plan::Theme;
 use crate::retries;
-use crate::world::{DIRECTORY, World};
+use crate::world::World;
 
 pub fn uuid(world: &World) -> Uuid {
     Random::new(world.next_u64()).next_uuid()
 }
 
 /// The shard that a log lives on in this life.
-pub fn shard_of(world: &World, generation: u64) -> Rc<ShardLogs> {
+pub fn shard_of(world: &World, generation: u64) -> Result<Rc<ShardLogs>, LogError> {
     let shards = world.shards.borrow();
-    Rc::clone(&shards[generation as usize % shards.len()])
+    let place = generation as usize / world.plan.directories;
+    let directory = directories::id(directories::of(world, generation));
+    shards[place % shards.len()].of(directory).cloned()
 }
 
-pub async fn folder_exists(folder: &str) -> bool {
-    let path = format!("{DIRECTORY}/{folder}");
+pub async fn folder_exists(world: &World, generation: u64) -> bool {
+    let directory = directories::path(world, directories::of(world, generation));
+    let folder = world.model.borrow().log(generation).identity.folder();
+    let path = format!("{directory}/{folder}");
     directory::metadata(Path::new(&path)).await.is_ok()
 }
 
@@ -52,7 +57,7 @@ fn attach(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
                 model.log_mut(generation).observed = end.0;
                 model.claim(generation, end.0);
             }
-            LogEvent::Offline if !world.failing.get() => {
+            LogEvent::Offline if !directories::may_fail(&world, generation) => {
                 world.accuse("a shard went offline though nothing failed");
             }
             LogEvent::Offline => {}
@@ -104,13 +109,18 @@ pub async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
         (log.identity.clone(), log.config.clone())
     };
     let folder = identity.folder();
-    let opened = shard_of(world, generation).open_log(identity, config).await;
+    let opened = match shard_of(world, generation) {
+        Ok(shard) => shard.open_log(identity, config).await,
+        Err(error) => Err(error),
+    };
     let log = match opened {
         Ok(log) => log,
+        Err(_) if directories::may_fail(world, generation) => return Ok(()),
         Err(error) => return refused(world, generation, &format!("does not open: {error}")),
     };
     let (bytes, end) = match read_all(&log).await {
         Ok(found) => found,
+        Err(_) if directories::may_fail(world, generation) => return Ok(()),
         Err(what) => return refused(world, generation, &what),
     };
     if let Some(what) = consumer_finds(world, &folder, &bytes) {
@@ -136,7 +146,10 @@ pub async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
     }
     world.model.borrow_mut().log_mut(generation).state = LogState::Open;
     attach(world, generation, &log);
-    retries::retry_known(world, generation, &log).await
+    match retries::retry_known(world, generation, &log).await {
+        Err(_) if directories::may_fail(world, generation) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 /// What lies below the recovery point is not read at start. A read checks each batch's checksum;
@@ -219,16 +232,17 @@ pub async fn create(world: &Rc<World>, generation: u64) -> Result<(), String> {
         (log.identity.clone(), log.config.clone())
     };
     let folder = identity.folder();
-    match shard_of(world, generation)
-        .create_log(identity, config)
-        .await
-    {
+    let created = match shard_of(world, generation) {
+        Ok(shard) => shard.create_log(identity, config).await,
+        Err(error) => Err(error),
+    };
+    match created {
         Ok(log) => {
             world.model.borrow_mut().log_mut(generation).state = LogState::Open;
             attach(world, generation, &log);
             Ok(())
         }
-        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
+        Err(_) if world.full_disk.get() || directories::may_fail(world, generation) => Ok(()),
         Err(error) => Err(format!("{folder} cannot be created: {error}")),
     }
 }
@@ -246,6 +260,10 @@ pub async fn create_new(world: &Rc<World>) -> Result<(), String> {
         let taken = |state| !matches!(state, LogState::Deleted);
         let mut others = model.logs.values();
         if others.any(|log| log.identity.topic == identity.topic && taken(log.state)) {
+            model.next_generation += 1;
+            return Ok(());
+        }
+        if !directories::is_there(world, model.next_generation + 1) {
             model.next_generation += 1;
             return Ok(());
         }
@@ -270,13 +288,17 @@ pub async fn delete(world: &Rc<World>, generation: u64) -> Result<(), String> {
     let log = world.handles.borrow_mut().remove(&generation);
     let Some(log) = log else { return Ok(()) };
     world.model.borrow_mut().log_mut(generation).state = LogState::Deleting;
-    match shard_of(world, generation).delete_log(&log).await {
+    let deleted = match shard_of(world, generation) {
+        Ok(shard) => shard.delete_log(&log).await,
+        Err(error) => Err(error),
+    };
+    match deleted {
         Ok(()) => {
             world.model.borrow_mut().deleted(generation);
             world.stats.borrow_mut().deletions += 1;
             Ok(())
         }
-        Err(_) if world.full_disk.get() || world.failing.get() => Ok(()),
+        Err(_) if world.full_disk.get() || directories::may_fail(world, generation) => Ok(()),
         Err(error) => Err(format!("a log cannot be deleted: {error}")),
     }
 }

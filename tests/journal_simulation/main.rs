@@ -1,6 +1,7 @@
 //! The log and its journal on the simulated disk (JOURNAL §8): every log compared with a model
 //! after power cuts and kills at any step, crashes during recovery, changed shard counts, a full
-//! ring, a full disk, failing writes and flushes, damage.
+//! ring, a full disk, failing writes and flushes, damage; and several directories, one of which
+//! fails or is missing.
 //!
 //! `CORELINE_SIM_SEEDS=2000` sets the dose (100 by default); seed n belongs to theme n modulo 10. A
 //! tenth of the dose, all themes in it, runs a second time and must leave the same trace.
@@ -12,6 +13,7 @@
 mod changes;
 mod client;
 mod damage;
+mod directories;
 mod life;
 mod logs;
 mod model;
@@ -122,6 +124,22 @@ fn crash_during_recovery() {
 fn flips_and_zeroed_blocks() {
     let stats = run_theme(Theme::Damage);
     assert!(stats.damages > 0);
+}
+
+#[test]
+fn a_directory_fails_or_is_missing_and_the_others_lose_nothing() {
+    let run = |seed| simulate(&Plan::with_directories(seed)).map_err(|what| (seed, what));
+    let mut sum = Stats::default();
+    let seeds = number("CORELINE_SIM_SEED").map_or(0..seeds() / 12, |seed| seed..seed + 1);
+    let alone = seeds.end - seeds.start == 1;
+    for outcome in seeds.map(run) {
+        match outcome {
+            Ok(stats) => sum.add(&stats),
+            Err((seed, what)) => panic!("CORELINE_SIM_SEED={seed} (directories): {what}"),
+        }
+    }
+    println!("{sum:?}");
+    assert!(alone || sum.missing_directories > 0 && sum.failed_directories > 0);
 }
 
 #[test]

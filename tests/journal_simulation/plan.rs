@@ -27,6 +27,9 @@ pub enum Theme {
     Recovery,
     /// Bit flips and zeroed blocks.
     Damage,
+    /// Several log directories, one of which fails or is missing at a start. Not of [`THEMES`]:
+    /// its seeds are [`Plan::with_directories`]'s.
+    Directories,
 }
 
 /// Seed n has the theme n modulo their number.
@@ -47,6 +50,8 @@ pub const THEMES: [Theme; 10] = [
 pub struct Plan {
     pub seed: u64,
     pub theme: Theme,
+    /// Log directories, at most one of which does not serve.
+    pub directories: usize,
     pub disk_bytes: u64,
     pub journal_bytes: u64,
     pub cache_bytes: usize,
@@ -75,6 +80,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             theme,
+            directories: 1,
             disk_bytes: (128 + random.below(4) * 64) * MIB as u64,
             journal_bytes: rings * 3 * MIB as u64,
             cache_bytes: (32 + random.below(8) as usize) * MIB,
@@ -123,6 +129,18 @@ impl Plan {
         }
         plan.limit_memory();
         plan
+    }
+
+    /// The plan of `seed` with two or three directories.
+    pub fn with_directories(seed: u64) -> Self {
+        let plan = Self::new(seed);
+        Self {
+            theme: Theme::Directories,
+            directories: 2 + (seed / THEMES.len() as u64 % 2) as usize,
+            disk_bytes: 640 * MIB as u64,
+            logs_max: plan.logs_max.max(6),
+            ..plan
+        }
     }
 
     /// Every third plan has so little memory that batches are evicted all the time, write-back is

@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use coreline::base::random::Random;
 use coreline::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
+use coreline::log::Log;
 use coreline::log::seeded::seed_bug;
-use coreline::log::{Log, ShardLogs};
+use coreline::shard::LogDirectories;
 
 use crate::damage::{self, Damage};
+use crate::directories::{self, Trouble};
 use crate::life;
 use crate::model::Model;
 use crate::plan::{Plan, Theme};
 use crate::verified;
 
-/// The log directory on the simulated disk.
+/// The log directory on the simulated disk, where there is only one.
 pub const DIRECTORY: &str = "/data";
 
 pub struct World {
@@ -26,7 +28,7 @@ pub struct World {
     pub model: RefCell<Model>,
     pub random: RefCell<Random>,
     /// Of the process that lives now.
-    pub shards: RefCell<Vec<Rc<ShardLogs>>>,
+    pub shards: RefCell<Vec<Rc<LogDirectories>>>,
     pub handles: RefCell<BTreeMap<u64, Rc<Log>>>,
     /// The first thing that was wrong.
     violation: RefCell<Option<String>>,
@@ -34,6 +36,8 @@ pub struct World {
     pub full_disk: Cell<bool>,
     /// An armed fault may take a shard offline in this life.
     pub failing: Cell<bool>,
+    /// What is wrong with one of several directories in this life.
+    pub trouble: Cell<Trouble>,
     /// Recovery has answered in this life.
     pub recovered: Cell<bool>,
     /// Everything is durable and vouched for: the last life came to rest.
@@ -66,6 +70,9 @@ pub struct Stats {
     pub fault_hits: u64,
     /// Directories that were verified between two lives.
     pub verified: u64,
+    /// Lives in which a directory was missing, and in which one failed while others served.
+    pub missing_directories: u64,
+    pub failed_directories: u64,
     pub damages: u64,
     pub damaged_logs: u64,
     pub trace_hash: u64,
@@ -89,6 +96,8 @@ impl Stats {
             (&mut self.reads, other.reads),
             (&mut self.fault_hits, other.fault_hits),
             (&mut self.verified, other.verified),
+            (&mut self.missing_directories, other.missing_directories),
+            (&mut self.failed_directories, other.failed_directories),
             (&mut self.damages, other.damages),
             (&mut self.damaged_logs, other.damaged_logs),
         ] {
@@ -113,6 +122,7 @@ impl World {
             violation: RefCell::default(),
             full_disk: Cell::new(false),
             failing: Cell::new(false),
+            trouble: Cell::new(Trouble::None),
             recovered: Cell::new(false),
             rested: Cell::new(false),
             damage: RefCell::default(),
@@ -160,6 +170,7 @@ impl World {
         self.recovered.set(false);
         self.disk.clear_faults();
         self.check_verified()?;
+        directories::prepare(self, is_last);
         let early = self.plan.theme == Theme::Recovery && self.one_in(2) || self.one_in(6);
         if !in_peace && early {
             let steps = 1 << self.below(13);
@@ -169,7 +180,8 @@ impl World {
         let ended = runtime.block_on(life::run(Rc::clone(self)));
         self.handles.borrow_mut().clear();
         let shards = self.shards.take();
-        shards.iter().for_each(|shard| shard.forget());
+        let all = shards.iter().flat_map(|shard| shard.iter());
+        all.for_each(|logs| logs.forget());
         drop(shards);
         drop(runtime);
         if let Some(what) = self.violation.take() {
@@ -205,12 +217,13 @@ impl World {
         }
         self.disk.never_crash();
         self.stats.borrow_mut().verified += 1;
-        verified::check(self)
+        (0..self.plan.directories).try_for_each(|number| verified::check(self, number))
     }
 
     fn end_badly(&self) {
         let seed = self.next_u64();
-        if self.rested.get() && (self.plan.theme == Theme::Damage || self.one_in(8)) {
+        let may_damage = self.rested.get() && self.plan.directories == 1;
+        if may_damage && (self.plan.theme == Theme::Damage || self.one_in(8)) {
             self.disk.kill(seed);
             self.disk.pass_time(Duration::from_secs(1));
             let damage = damage::strike(self);
@@ -284,7 +297,8 @@ pub fn simulate(plan: &Plan) -> Result<Stats, String> {
         println!("{line}");
     }
     if result.is_err() && is_traced {
-        print_files(&world.disk, "/data");
+        let all = (0..plan.directories).map(|number| directories::path(&world, number));
+        all.for_each(|path| print_files(&world.disk, &path));
     }
     let mut stats = world.stats.borrow().clone();
     stats.trace_hash = world.disk.trace_hash();
