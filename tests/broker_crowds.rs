@@ -130,6 +130,8 @@ fn create(address: SocketAddr) {
     assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
 }
 
+/// A sixth of it is for connections, 16 KiB each: room for all of them.
+const CROWD_MEMORY_BYTES: u64 = 2 << 30;
 /// What an idle connection may cost.
 const IDLE_BYTES_MAX: usize = 48 * KIB;
 /// Connections at once while they are opened, so that the queues of listeners hold them.
@@ -144,7 +146,7 @@ fn idle_connections_cost_little_and_slow_nobody_down() {
     };
     coreline::io::startup::raise_open_files().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let process = Process::start(folder.path());
+    let process = Process::start_within(folder.path(), CROWD_MEMORY_BYTES);
     let address = process.address;
     create(address);
     let run = || {

@@ -31,6 +31,9 @@ pub struct Process {
     pub address: SocketAddr,
 }
 
+/// `coreline.memory` where a test does not say otherwise.
+const MEMORY_BYTES: u64 = 256 << 20;
+
 impl Process {
     pub fn start(folder: &Path) -> Self {
         Self::start_with(&folder.display().to_string(), 2)
@@ -38,13 +41,22 @@ impl Process {
 
     /// On these `log.dirs`, with so many shards.
     pub fn start_with(log_dirs: &str, cores: usize) -> Self {
+        Self::spawn(log_dirs, cores, MEMORY_BYTES)
+    }
+
+    /// With so much memory, on two shards.
+    pub fn start_within(folder: &Path, memory_bytes: u64) -> Self {
+        Self::spawn(&folder.display().to_string(), 2, memory_bytes)
+    }
+
+    fn spawn(log_dirs: &str, cores: usize, memory_bytes: u64) -> Self {
         let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_coreline"));
         for setting in [
             format!("listeners=PLAINTEXT://{address}"),
             format!("log.dirs={log_dirs}"),
             format!("coreline.cores={cores}"),
-            "coreline.memory=268435456".to_owned(),
+            format!("coreline.memory={memory_bytes}"),
             "coreline.admin.listener=".to_owned(),
         ] {
             command.arg("--override").arg(setting);

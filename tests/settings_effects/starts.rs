@@ -3,7 +3,7 @@
 //! Over 500 lines, as cases that need nothing of each other share one kind of process and its questions.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,11 +46,7 @@ impl Drop for Process {
     }
 }
 
-/// An address that nobody listens on.
-pub fn free() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
+pub use crate::broker::process::free_address as free;
 
 /// A command with settings as overrides; later ones win.
 fn command(settings: &[String]) -> Command {
