@@ -14,12 +14,16 @@ use crate::base::random::Random;
 use crate::io::directory;
 use crate::log::format::FormatError;
 use crate::log::format::file_names::{FolderState, parse_partition_folder};
+use crate::log::format::known_directories::{self, KNOWN_DIRECTORIES, KnownDirectories};
 use crate::log::format::meta_properties::MetaProperties;
 
 /// Its name.
 pub const META_PROPERTIES_FILE: &str = "meta.properties";
 
 const META_PROPERTIES_BYTES_MAX: usize = 64 * 1024;
+
+/// More than all paths that a line of settings can name.
+const KNOWN_DIRECTORIES_BYTES_MAX: usize = 1024 * 1024;
 
 /// What the files say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,8 +154,13 @@ pub async fn load_or_create(
             random.next_uuid().to_string()
         }
     };
+    let before = read_known(directories).await?;
     let mut directory_ids = BTreeMap::new();
     for (number, (log_dir, properties)) in read.into_iter().enumerate() {
+        if let (None, Some(id)) = (&properties, before.get(log_dir).filter(|_| number > 0)) {
+            failed.push((log_dir.to_owned(), unmounted(log_dir, *id)));
+            continue;
+        }
         let known = properties.and_then(|properties| properties.directory_id);
         let directory_id = match known.filter(|id| !id.is_reserved()) {
             Some(directory_id) => directory_id,
@@ -170,12 +179,55 @@ pub async fn load_or_create(
         };
         directory_ids.insert(log_dir.to_owned(), directory_id);
     }
+    remember(directories, before, &directory_ids).await?;
     Ok(NodeIdentity {
         cluster_id,
         node_id,
         directory_ids,
         failed,
     })
+}
+
+/// Where the ids of all directories are kept; one alone needs no such file.
+fn known_path(directories: &[PathBuf]) -> Option<PathBuf> {
+    let (metadata, others) = directories.split_first()?;
+    (!others.is_empty()).then(|| metadata.join(KNOWN_DIRECTORIES))
+}
+
+async fn read_known(directories: &[PathBuf]) -> Result<KnownDirectories, IdentityError> {
+    let Some(path) = known_path(directories) else {
+        return Ok(KnownDirectories::new());
+    };
+    match directory::read_file(&path, KNOWN_DIRECTORIES_BYTES_MAX).await {
+        Ok(bytes) => known_directories::decode(&bytes)
+            .map_err(|source| IdentityError::Format { path, source }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(KnownDirectories::new()),
+        Err(error) => Err(io_error("read", &path)(error)),
+    }
+}
+
+fn unmounted(log_dir: &Path, id: Uuid) -> String {
+    format!(
+        "{} is missing in what was the log directory {id}: is its disk mounted? To take the folder \
+         as a new log directory, run kafka-storage.sh format --ignore-formatted",
+        log_dir.join(META_PROPERTIES_FILE).display()
+    )
+}
+
+/// Writes down the ids of a start, those of directories that are not there among them.
+async fn remember(
+    directories: &[PathBuf],
+    before: KnownDirectories,
+    now: &BTreeMap<PathBuf, Uuid>,
+) -> Result<(), IdentityError> {
+    let mut known = before.clone();
+    known.extend(now.iter().map(|(path, id)| (path.clone(), *id)));
+    let Some(path) = known_path(directories).filter(|_| known != before) else {
+        return Ok(());
+    };
+    let bytes = known_directories::encode(&known);
+    let written = directory::write_file_durably(&path, &bytes).await;
+    written.map_err(io_error("write", &path))
 }
 
 async fn read_properties(log_dir: &Path) -> Result<Option<MetaProperties>, IdentityError> {

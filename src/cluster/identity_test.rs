@@ -182,3 +182,56 @@ fn a_directory_whose_file_cannot_be_read_is_left_out() {
     assert_eq!(left_out.failed[0].0, Path::new("/b"));
     assert!(matches!(refused, IdentityError::Io { .. }), "{refused}");
 }
+
+/// An empty folder where a directory with an id was is a disk that is not mounted, not a new one,
+/// until it is formatted; one at a path that was never heard of is new.
+#[test]
+fn an_empty_folder_in_place_of_a_directory_is_left_out() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    let mut runtime = SimRuntime::new(&disk, 1);
+    let done = runtime.block_on(async {
+        let [a, b, c] = ["/a", "/b", "/c"].map(Path::new);
+        for folder in [a, b, c] {
+            directory::create_all(folder).await.unwrap();
+        }
+        let node = BrokerId(3);
+        let random = &mut Random::new(1);
+        let first = load(&[a, b], node, random).await.unwrap();
+        assert_eq!((first.directory_ids.len(), first.failed.len()), (2, 0));
+        let properties = b.join(META_PROPERTIES_FILE);
+        directory::remove_file(&properties).await.unwrap();
+        for _ in 0..2 {
+            let without = load(&[a, b, c], node, random).await.unwrap();
+            assert_eq!(without.failed.len(), 1);
+            let (path, reason) = &without.failed[0];
+            let id = first.directory_ids[b].to_string();
+            assert!(path == b && reason.contains(&id), "{reason}");
+            assert_eq!(without.directory_ids[a], first.directory_ids[a]);
+            assert!(without.directory_ids.contains_key(c));
+            assert!(read_properties(b).await.unwrap().is_none());
+        }
+        // As Kafka's tool formats it.
+        let id = random.next_uuid();
+        let written = write_properties(b, (&first.cluster_id, node), id).await;
+        written.unwrap();
+        for _ in 0..2 {
+            let formatted = load(&[a, b, c], node, random).await.unwrap();
+            assert_eq!(
+                (formatted.directory_ids[b], formatted.failed.len()),
+                (id, 0)
+            );
+        }
+        let file = a.join(KNOWN_DIRECTORIES);
+        directory::write_file_durably(&file, b"0\n?\n")
+            .await
+            .unwrap();
+        let damaged = load(&[a, b, c], node, random).await.unwrap_err();
+        assert!(damaged.to_string().contains(KNOWN_DIRECTORIES), "{damaged}");
+        // Where there is one directory, there is no such file.
+        directory::create_all(Path::new("/d")).await.unwrap();
+        load(&[Path::new("/d")], node, random).await.unwrap();
+        let listed = directory::list(Path::new("/d")).await.unwrap();
+        assert_eq!(listed.len(), 1);
+    });
+    done.unwrap();
+}

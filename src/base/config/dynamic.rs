@@ -64,6 +64,9 @@ const THREADS: [&str; 5] = [
     "num.replica.fetchers",
 ];
 
+/// With 0 of these nobody is served.
+const CONNECTIONS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
+
 /// Synonyms among broker settings: giving one of them takes the others out of the layers below.
 const OVERRIDING: [&str; 3] = ["retention.ms", "segment.ms", "segment.jitter.ms"];
 
@@ -162,6 +165,7 @@ pub fn check(level: Level, layer: &ConfigMap, layers: Layers<'_>) -> Result<(), 
             setting.check(value).map_err(|fault| fault.to_string())?;
         }
     }
+    check_open(settings())?;
     if level == Level::AllBrokers {
         refuse(
             "Cannot update these configs at default cluster level, broker id must be specified",
@@ -186,6 +190,18 @@ pub fn check(level: Level, layer: &ConfigMap, layers: Layers<'_>) -> Result<(), 
     }
     check_threads(&before, &after)?;
     check_local_retention(&after)
+}
+
+/// A change that would let no client in any more, not even to take it back, is refused
+/// (`ConnectionQuotas.validateReconfiguration`).
+fn check_open<'a>(settings: impl Iterator<Item = (&'a str, &'a String)>) -> Result<(), String> {
+    for (name, value) in settings {
+        let base = of_listener(name).unwrap_or(name);
+        if CONNECTIONS.contains(&base) && value.trim().parse().is_ok_and(|limit: i64| limit <= 0) {
+            return Err(format!("Invalid {base} {}", value.trim()));
+        }
+    }
+    Ok(())
 }
 
 fn is_per_broker(name: &str) -> bool {

@@ -55,6 +55,21 @@ fn refusals_tell_the_rule() {
         |level, pairs: &[(&str, &str)]| check(level, &map(pairs), layers).err().unwrap_or_default();
     let broker = |name: &str, value: &str| told(Level::Broker, &[(name, value)]);
     let all = |name: &str, value: &str| told(Level::AllBrokers, &[(name, value)]);
+    for name in ["max.connections", "max.connection.creation.rate"] {
+        assert_eq!(broker(name, "0"), format!("Invalid {name} 0"));
+        assert_eq!(all(name, "0"), format!("Invalid {name} 0"));
+        assert_eq!(all(name, "1"), "");
+        let own = format!("listener.name.plaintext.{name}");
+        assert_eq!(broker(&own, "0"), format!("Invalid {name} 0"));
+    }
+    let zero = "max.connections.per.ip can be set to zero only if \
+                max.connections.per.ip.overrides property is set.";
+    assert!(all("max.connections.per.ip", "0").contains(zero));
+    let named = [
+        ("max.connections.per.ip", "0"),
+        ("max.connections.per.ip.overrides", "127.0.0.1:3"),
+    ];
+    assert_eq!(told(Level::AllBrokers, &named), "");
     assert_eq!(
         broker("node.id", "5"),
         "Cannot update these configs dynamically: [node.id]"

@@ -93,6 +93,12 @@ fn of_kafka(texts: &BrokerTexts) -> Vec<ValueFault> {
             fault(name, rule);
         }
     }
+    let (per_ip, overrides) = ("max.connections.per.ip", "max.connections.per.ip.overrides");
+    if number(per_ip) == Some(0) && texts.get(overrides).is_none_or(|text| text.is_empty()) {
+        let rule = "max.connections.per.ip can be set to zero only if \
+                    max.connections.per.ip.overrides property is set.";
+        fault(per_ip, rule);
+    }
     let buffer = "log.cleaner.dedupe.buffer.size";
     let threads = number("log.cleaner.threads").unwrap_or(1).max(1);
     if number(buffer).is_some_and(|size| size / threads <= 1024 * 1024) {

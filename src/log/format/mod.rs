@@ -17,6 +17,7 @@ pub mod damage_mark;
 pub mod epoch_cache;
 pub mod file_names;
 pub mod index_sums;
+pub mod known_directories;
 pub mod meta_properties;
 pub mod offset_index;
 pub mod partition_metadata;
