@@ -22,6 +22,20 @@ pub(super) fn killed_life(disk: &SimDisk, seed: u64) {
     disk.kill(seed);
 }
 
+/// The same after a pause in which all is witnessed.
+fn quiet_killed_life(disk: &SimDisk, seed: u64) {
+    SimRuntime::new(disk, seed)
+        .block_on(async {
+            let logs = start(1, 64 * MIB).await;
+            let log = logs.create_log(identity("a"), LogConfig::default());
+            let log = log.await.unwrap();
+            append_many(&log, &SIZES).await;
+            io::sleep(Duration::from_secs(3)).await;
+        })
+        .unwrap();
+    disk.kill(seed);
+}
+
 pub(super) fn options(incarnation: u8) -> RecoveryOptions {
     RecoveryOptions {
         directory: PathBuf::from("/data"),
@@ -125,6 +139,74 @@ fn a_ring_file_cut_short_is_named_and_marks_the_logs_of_its_shard() {
                 };
                 assert!(report.notices.iter().any(named), "{:?}", report.notices);
                 assert_damaged(&open_again(2, &report).await).await;
+            })
+            .unwrap();
+    }
+}
+
+/// A ring whose newest part was overwritten with zeros is as whole as one that never had it, but for
+/// what its witness names.
+#[test]
+fn a_zeroed_end_of_the_journal_is_named_and_marks_the_logs_of_its_shard() {
+    let path = format!("{JOURNAL}/shard-0000/ring-0000");
+    for from in [0, 4_096, 40_960] {
+        let disk = SimDisk::new(SimDiskOptions::default(), 31 + from);
+        quiet_killed_life(&disk, 31);
+        let used = disk.contents(&path).unwrap();
+        let used = used.iter().rposition(|byte| *byte != 0).unwrap() as u64;
+        for position in (from..=used).step_by(4_096) {
+            disk.zero_block(&path, position).unwrap();
+        }
+        SimRuntime::new(&disk, 33)
+            .block_on(async {
+                let report = recover_again(2).await;
+                let named =
+                    |notice: &String| notice.contains(&path) && notice.contains(" at byte ");
+                assert!(report.notices.iter().any(named), "{:?}", report.notices);
+                assert_damaged(&open_again(2, &report).await).await;
+            })
+            .unwrap();
+    }
+}
+
+/// Whatever becomes of the witness, a journal that is whole is no damage.
+#[test]
+fn a_whole_journal_is_never_taken_for_one_that_ends_too_early() {
+    let witness = format!("{JOURNAL}/shard-0000/flushed");
+    for seed in 0..24 {
+        let disk = SimDisk::new(SimDiskOptions::default(), seed);
+        SimRuntime::new(&disk, seed)
+            .block_on(async {
+                let logs = start(1, 64 * MIB).await;
+                let log = logs.create_log(identity("a"), LogConfig::default());
+                let log = log.await.unwrap();
+                for _ in 0..=seed % 5 {
+                    append_many(&log, &SIZES).await;
+                    io::sleep(Duration::from_millis(350 * (seed % 4))).await;
+                }
+            })
+            .unwrap();
+        match seed % 3 {
+            0 => disk.kill(seed),
+            1 => disk.power_cut(seed),
+            _ => {
+                disk.kill(seed);
+                let bytes = disk.contents(&witness).map_or(0, |bytes| bytes.len());
+                if bytes > 0 {
+                    disk.flip_bit(&witness, seed % bytes as u64, 3).unwrap();
+                }
+            }
+        }
+        SimRuntime::new(&disk, seed + 1)
+            .block_on(async {
+                let report = recover_again(2).await;
+                let is_damage = |notice: &String| notice.contains("damage");
+                assert!(
+                    !report.notices.iter().any(is_damage),
+                    "{:?}",
+                    report.notices
+                );
+                assert!(open_again(2, &report).await.damage().is_none());
             })
             .unwrap();
     }

@@ -88,6 +88,9 @@
 //!   flips, zeroed blocks: `flips_and_zeroed_blocks`.
 //! * an invalid byte below the recorded durable end is never cut and never served past.
 //!   Broken by flips in segments: `flips_and_zeroed_blocks`.
+//! * a ring that ends before the cycle that its witness names has lost what followed. The witness
+//!   never names a cycle that is not on stable storage, so that no power cut makes an alarm of it.
+//!   Broken by zeroed ends: `log_test::damage_test`; by power cuts: `model_every_seed`.
 //! * a ring file that was in use, or a journal that was not emptied in order, is missed when it is
 //!   gone. Broken by deleted files: `log_test::damage_test`.
 //! * a log whose files end before what was closed, or that lost a segment, is marked, never taken

@@ -12,6 +12,7 @@
 //! | `room` | what may still be admitted, and which file is reused next (pure) |
 //! | `state` | what a journal keeps in memory |
 //! | `writer` | the loop: build, write, complete in order |
+//! | `witness` | how far it was flushed, for recovery to miss what is gone |
 //! | `release` | freeing the oldest file: write back, copy forward, watermark, confirm |
 
 pub mod cycle;
@@ -25,6 +26,7 @@ mod ring_list;
 mod room;
 pub mod sizes;
 mod state;
+mod witness;
 mod writer;
 
 pub(crate) use queue::{Done, Entry, JournalQueue, Signal};
@@ -32,6 +34,7 @@ pub(crate) use release::Copied;
 pub(crate) use ring::{JOURNAL_FOLDER, RING_FILE_PREFIX, ring_path, shard_folder};
 pub(crate) use ring_list::{ListedFile, RING_FILE_NAME, list_path, load as load_ring_list};
 pub(crate) use room::reservation;
+pub(crate) use witness::load as load_flushed;
 pub(crate) use writer::{Journal, JournalOptions};
 
 use std::rc::Rc;

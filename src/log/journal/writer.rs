@@ -98,6 +98,7 @@ impl Journal {
         });
         io::spawn(TaskClass::Produce, Rc::clone(&journal).run());
         io::spawn(TaskClass::Background, Rc::clone(&journal).release_loop());
+        io::spawn(TaskClass::Background, Rc::clone(&journal).witness_loop());
         Ok(journal)
     }
 
@@ -172,6 +173,12 @@ impl Journal {
         self.is_closed.set(true);
         self.kick();
         self.room.wake_all();
+        self.progress.wake_all();
+    }
+
+    /// Waits until `ready` says so; it is asked after every cycle and at the end.
+    pub(super) async fn wait_for_progress(&self, ready: impl FnMut() -> Option<()>) {
+        self.progress.wait_for(ready).await;
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::ids::Offset;
+use crate::base::limits::BLOCK_BYTES;
 use crate::log::journal::cycle::CycleHeader;
 use crate::log::journal::record::{LogId, RecordHeader};
 
@@ -61,6 +62,8 @@ pub(crate) struct Chain {
     pub(crate) steps: Vec<ChainStep>,
     /// The last cycle that counts; 0: none.
     pub(crate) last_sequence: u64,
+    /// Its last cycles are gone: the last step stands for them.
+    pub(crate) is_end_lost: bool,
     /// A cycle past it was begun and is torn.
     pub(crate) has_tear: bool,
 }
@@ -82,12 +85,14 @@ impl Chain {
     }
 }
 
-/// Puts together what was found in one ring, all of one incarnation.
-pub(crate) fn assemble(found: Vec<FoundCycle>) -> Chain {
+/// Puts together what was found in one ring, all of one incarnation, of which the cycle `witnessed`
+/// is known to have been on the disk.
+pub(crate) fn assemble(found: Vec<FoundCycle>, witnessed: u64) -> Chain {
     let flushed = found
         .iter()
         .filter(|cycle| cycle.is_header_intact)
         .map(|cycle| cycle.header.flushed_sequence)
+        .chain([witnessed])
         .max()
         .unwrap_or(0);
     let mut by_sequence: BTreeMap<u64, FoundCycle> = BTreeMap::new();
@@ -108,9 +113,13 @@ pub(crate) fn assemble(found: Vec<FoundCycle>) -> Chain {
     let mut chain = Chain {
         steps: Vec::new(),
         last_sequence: last,
+        is_end_lost: false,
         has_tear: by_sequence.range(last + 1..).next().is_some(),
     };
-    for sequence in lowest..=last {
+    let newest = by_sequence.range(..=last).next_back();
+    let lost = lost_end(newest.map(|(_, cycle)| cycle), last);
+    let found_last = newest.map_or(0, |(sequence, _)| *sequence);
+    for sequence in lowest..=found_last {
         match by_sequence.remove(&sequence) {
             Some(FoundCycle {
                 records: Some(records),
@@ -127,7 +136,28 @@ pub(crate) fn assemble(found: Vec<FoundCycle>) -> Chain {
             })),
         }
     }
+    chain.is_end_lost = lost.is_some();
+    chain.steps.extend(lost.map(ChainStep::Damage));
     chain
+}
+
+/// The damage where cycles up to `last` were on the disk and the newest that is found is an older
+/// one: a single one for all of them, where they must have begun.
+fn lost_end(newest: Option<&FoundCycle>, last: u64) -> Option<DamagedCycle> {
+    let found = newest.map_or(0, |cycle| cycle.header.sequence);
+    let place = newest.map_or((0, 0), |cycle| {
+        let bytes = match &cycle.records {
+            Some(_) => (cycle.header.length as usize).next_multiple_of(BLOCK_BYTES),
+            None => BLOCK_BYTES,
+        };
+        (cycle.place.0, cycle.place.1 + bytes as u64)
+    });
+    (found < last).then(|| DamagedCycle {
+        sequence: found + 1,
+        place: Some(place),
+        readable: Vec::new(),
+        concerns_all: true,
+    })
 }
 
 /// The last cycle that counts: all up to the highest flushed one, and whole ones that follow it
@@ -192,12 +222,10 @@ mod tests {
 
     #[test]
     fn a_break_above_the_flushed_sequence_is_a_tear() {
-        let chain = assemble(vec![
-            cycle(1, 0, 1),
-            cycle(2, 1, 1),
-            torn(3),
-            cycle(4, 1, 1),
-        ]);
+        let chain = assemble(
+            vec![cycle(1, 0, 1), cycle(2, 1, 1), torn(3), cycle(4, 1, 1)],
+            0,
+        );
         assert_eq!(
             (chain.last_sequence, chain.steps.len(), chain.has_tear),
             (2, 2, true)
@@ -207,10 +235,10 @@ mod tests {
     #[test]
     fn a_break_at_or_below_it_is_damage() {
         // The cycle that vouches for it lies past a break.
-        let chain = assemble(vec![cycle(1, 0, 1), torn(2), cycle(4, 2, 1)]);
+        let chain = assemble(vec![cycle(1, 0, 1), torn(2), cycle(4, 2, 1)], 0);
         assert_eq!(chain.last_sequence, 2);
         assert!(matches!(&chain.steps[1], ChainStep::Damage(cycle) if cycle.concerns_all));
-        let chain = assemble(vec![cycle(1, 0, 1), cycle(3, 2, 1)]);
+        let chain = assemble(vec![cycle(1, 0, 1), cycle(3, 2, 1)], 0);
         assert_eq!(chain.last_sequence, 3);
         assert!(matches!(&chain.steps[1], ChainStep::Damage(cycle) if cycle.sequence == 2));
     }
@@ -218,16 +246,42 @@ mod tests {
     #[test]
     fn leftovers_of_an_earlier_lap_do_not_count() {
         let found = vec![cycle(2, 1, 1), cycle(7, 6, 7), cycle(8, 7, 7)];
-        let chain = assemble(found);
+        let chain = assemble(found, 0);
         assert_eq!((chain.last_sequence, chain.steps.len()), (8, 2));
-        assert_eq!(assemble(Vec::new()), Chain::default());
+        assert_eq!(assemble(Vec::new(), 0), Chain::default());
     }
 
     #[test]
     fn a_cycle_that_does_not_follow_the_one_before_ends_the_chain() {
         let mut stranger = cycle(2, 0, 1);
         stranger.header.previous_checksum = 99;
-        let chain = assemble(vec![cycle(1, 0, 1), stranger]);
+        let chain = assemble(vec![cycle(1, 0, 1), stranger], 0);
         assert_eq!((chain.last_sequence, chain.has_tear), (1, true));
+    }
+
+    /// Nothing is left that names the cycles after the second: only the witness does.
+    #[test]
+    fn an_end_before_the_witnessed_cycle_is_damage_in_one_piece() {
+        let found = || vec![cycle(1, 0, 1), cycle(2, 1, 1)];
+        for witnessed in [0, 1, 2] {
+            let chain = assemble(found(), witnessed);
+            assert_eq!((chain.last_sequence, chain.steps.len()), (2, 2));
+        }
+        for witnessed in [3, 4, u64::MAX - 1] {
+            let chain = assemble(found(), witnessed);
+            assert_eq!((chain.last_sequence, chain.steps.len()), (witnessed, 3));
+            assert!(matches!(
+                &chain.steps[2],
+                ChainStep::Damage(damage) if damage.sequence == 3
+                    && damage.concerns_all
+                    && damage.place == Some((0, BLOCK_BYTES as u64))
+            ));
+        }
+        let chain = assemble(Vec::new(), 9);
+        assert!(matches!(&chain.steps[..], [ChainStep::Damage(damage)] if damage.sequence == 1));
+        // What follows a hole below the witnessed cycle counts.
+        let chain = assemble(vec![cycle(1, 0, 1), torn(2), cycle(3, 0, 1)], 3);
+        assert_eq!((chain.last_sequence, chain.steps.len()), (3, 3));
+        assert!(matches!(&chain.steps[2], ChainStep::Cycle(_)));
     }
 }

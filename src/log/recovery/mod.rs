@@ -48,8 +48,8 @@ use std::time::Duration;
 
 use super::error::LogError;
 use super::format::file_names::CLEAN_SHUTDOWN;
-use super::journal::JOURNAL_FOLDER;
 use super::journal::sizes::ring_bytes;
+use super::journal::{JOURNAL_FOLDER, load_flushed};
 use super::limited::for_each_limited;
 use super::open_flush_group;
 use crate::base::ids::{ShardId, Uuid};
@@ -239,6 +239,7 @@ async fn recover_journalled(
             .notices
             .push(format!("{count} journal cycles are damaged"));
     }
+    report.notices.extend(all.lost_ends.drain(..));
     for stranger in &all.replay.strangers {
         let id = Uuid(*stranger);
         report.notices.push(format!(
@@ -292,6 +293,8 @@ pub(crate) struct AllPlans {
     pub(crate) damages: Vec<(PathBuf, Option<u64>, String)>,
     /// Which ring a log's records lie in.
     ring_of: std::collections::BTreeMap<super::journal::record::LogId, usize>,
+    /// Rings that end too early, one line each.
+    lost_ends: Vec<String>,
     /// A damaged cycle could not be read: logs that nothing names may have lost all they had.
     concerns_unnamed: bool,
     /// Ring files that are gone.
@@ -330,6 +333,22 @@ impl AllPlans {
 }
 
 impl AllPlans {
+    /// A ring whose end is gone: where it ends, and what it must have had.
+    fn note_lost_end(&mut self, chain: &chain::Chain, paths: &[PathBuf], ring: &Path) {
+        let Some(chain::ChainStep::Damage(lost)) = chain.steps.last() else {
+            return;
+        };
+        let Some((file, at)) = lost.place.filter(|_| chain.is_end_lost) else {
+            return;
+        };
+        let path = paths.get(file).map_or(ring, PathBuf::as_path).display();
+        let (first, last) = (lost.sequence, chain.last_sequence);
+        self.lost_ends.push(format!(
+            "{path} at byte {at}: cycles {first} to {last} were on the disk and are gone: journal \
+             damage; what they held is lost"
+        ));
+    }
+
     fn note_damages(&mut self, chain: &chain::Chain, paths: &[PathBuf], ring: &Path) {
         for step in &chain.steps {
             let chain::ChainStep::Damage(cycle) = step else {
@@ -372,6 +391,7 @@ pub(crate) async fn replay_rings(
         replay: Replay::default(),
         damages: Vec::new(),
         ring_of: Default::default(),
+        lost_ends: Vec::new(),
         concerns_unnamed: false,
         losses: lost::Losses::find(directory, incarnation, ids.values()).await?,
         damaged_rings: Vec::new(),
@@ -381,7 +401,9 @@ pub(crate) async fn replay_rings(
             continue;
         }
         let mut contents = read_ring(&journal.join(&entry.name), incarnation, access).await?;
-        let chain = assemble(std::mem::take(&mut contents.cycles));
+        let folder = journal.join(&entry.name);
+        let witnessed = load_flushed(&folder, incarnation).await;
+        let chain = assemble(std::mem::take(&mut contents.cycles), witnessed);
         for log_id in chain.named_logs() {
             all.ring_of.insert(log_id, rings.len());
         }
@@ -389,7 +411,8 @@ pub(crate) async fn replay_rings(
             .steps
             .iter()
             .any(|step| matches!(step, chain::ChainStep::Damage(cycle) if cycle.concerns_all));
-        all.note_damages(&chain, &contents.paths, &journal.join(&entry.name));
+        all.note_damages(&chain, &contents.paths, &folder);
+        all.note_lost_end(&chain, &contents.paths, &folder);
         let before = (all.replay.damaged, all.replay.strangers.len());
         replay(&chain, &ids, &mut all.replay);
         if before != (all.replay.damaged, all.replay.strangers.len()) {

@@ -33,6 +33,7 @@ fn plan_of(steps: Vec<ChainStep>) -> LogPlan {
     let chain = Chain {
         steps,
         last_sequence: 1,
+        is_end_lost: false,
         has_tear: false,
     };
     let mut all = Replay::default();
@@ -151,6 +152,7 @@ fn ids_without_a_directory_need_a_delete() {
         let chain = Chain {
             steps: vec![cycle(records)],
             last_sequence: 1,
+            is_end_lost: false,
             has_tear: false,
         };
         let mut all = Replay::default();
