@@ -144,8 +144,8 @@ fn a_ring_file_cut_short_is_named_and_marks_the_logs_of_its_shard() {
     }
 }
 
-/// A ring whose newest part was overwritten with zeros is as whole as one that never had it, but for
-/// what its witness names.
+/// A ring whose newest part was overwritten with zeros is as whole as one that never had it, but
+/// for what its witness names.
 #[test]
 fn a_zeroed_end_of_the_journal_is_named_and_marks_the_logs_of_its_shard() {
     let path = format!("{JOURNAL}/shard-0000/ring-0000");
