@@ -239,7 +239,7 @@ async fn recover_journalled(
             .notices
             .push(format!("{count} journal cycles are damaged"));
     }
-    report.notices.extend(all.lost_ends.drain(..));
+    report.notices.append(&mut all.lost_ends);
     for stranger in &all.replay.strangers {
         let id = Uuid(*stranger);
         report.notices.push(format!(
