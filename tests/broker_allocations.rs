@@ -59,6 +59,21 @@ const REQUESTS: u64 = 400;
 /// The gate, for the whole path: receive, decode, append, journal, answer, send.
 const ALLOCATIONS_MAX: u64 = 10;
 
+/// How often it is measured: what the broker does beside the requests, each second or so, only
+/// adds, and more of it falls into a slow measurement.
+const ATTEMPTS: u32 = 3;
+
+/// The least of several measurements.
+fn least_per_request(harness: &Harness, records: usize) -> (f64, f64) {
+    let attempts = (0..ATTEMPTS).map(|_| per_request(harness, records));
+    attempts.fold((f64::MAX, f64::MAX), |least, found| {
+        match found.0 < least.0 {
+            true => found,
+            false => least,
+        }
+    })
+}
+
 /// Allocations and bytes of one request of `records`, mean of many; this thread allocates nothing
 /// meanwhile.
 fn per_request(harness: &Harness, records: usize) -> (f64, f64) {
@@ -142,8 +157,8 @@ fn claims_reserve_little(harness: &Harness) {
 fn a_produce_allocates_little_and_no_more_for_more_records() {
     let mut harness = Harness::start(HarnessOptions::default());
     harness.create_topic("t", 1);
-    let (few, few_bytes) = per_request(&harness, 1);
-    let (many, many_bytes) = per_request(&harness, 500);
+    let (few, few_bytes) = least_per_request(&harness, 1);
+    let (many, many_bytes) = least_per_request(&harness, 500);
     println!("allocations a produce: {few:.2} ({few_bytes:.0} bytes) with 1 record");
     println!("allocations a produce: {many:.2} ({many_bytes:.0} bytes) with 500 records");
     assert!(few <= ALLOCATIONS_MAX as f64, "{few}");
