@@ -127,6 +127,7 @@ pub async fn open(world: &Rc<World>, generation: u64) -> Result<(), String> {
         return refused(world, generation, &what);
     }
     note_damage(world, generation);
+    note_mark(world, generation, &log);
     if world.model.borrow().log(generation).state == LogState::Damaged {
         // No more is asked of it than that what comes before the damage is right.
         let whole = whole_batches(&bytes);
@@ -188,6 +189,18 @@ fn note_damage(world: &World, generation: u64) {
     if log.state != LogState::Damaged && named.any(|notice| notice.contains("at byte ")) {
         log.state = LogState::Damaged;
         world.stats.borrow_mut().damaged_logs += 1;
+    }
+}
+
+/// A log that carries a mark of damage is told of at each start, and serves what comes before.
+fn note_mark(world: &World, generation: u64, log: &Log) {
+    if world.damage.borrow().is_some() && log.damage().is_some() {
+        let mut model = world.model.borrow_mut();
+        let log = model.log_mut(generation);
+        if log.state != LogState::Damaged {
+            log.state = LogState::Damaged;
+            world.stats.borrow_mut().damaged_logs += 1;
+        }
     }
 }
 

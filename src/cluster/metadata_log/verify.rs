@@ -45,6 +45,7 @@ pub async fn verify(log_dir: &Path) -> Result<Option<(Report, Option<Image>)>, L
         folder: &folder,
         left,
         gaps_below: Offset(-1),
+        log_start: Offset(-1),
         has_indexes: false,
     };
     let mut report = check_folder(METADATA_FOLDER, &expected).await?;

@@ -80,6 +80,7 @@ pub async fn verify(directory: &Path, mut tell: impl FnMut(Report)) -> Result<Re
             folder: &folder.path,
             left,
             gaps_below: root.cleaned_to(folder),
+            log_start: root.log_start(folder),
             has_indexes: true,
         };
         let mut of_folder = check_folder(&name, &expected).await?;

@@ -20,16 +20,19 @@ pub(super) struct Order {
     epochs_until: Offset,
     /// Compaction has left gaps below.
     gaps_below: Offset,
+    /// What lies below is not of the log any more: no epochs are kept of it.
+    log_start: Offset,
     /// One contradiction to the file is enough.
     is_epoch_told: bool,
 }
 
 impl Order {
     /// Nothing read yet; the fields are as named.
-    pub(super) fn new(epochs_until: Offset, gaps_below: Offset) -> Self {
+    pub(super) fn new(epochs_until: Offset, gaps_below: Offset, log_start: Offset) -> Self {
         Self {
             epochs_until,
             gaps_below,
+            log_start,
             ..Self::default()
         }
     }
@@ -78,7 +81,9 @@ impl Order {
         }
         // A wrong offset must not make the ones behind it wrong.
         self.next = wrong.is_none().then(|| header.next_offset());
-        self.epoch((header.leader_epoch, base), (position, path), report);
+        if header.next_offset() > self.log_start {
+            self.epoch((header.leader_epoch, base), (position, path), report);
+        }
     }
 
     /// An epoch that goes back, or is older than the file knows, is wrong. A newer one than the
@@ -120,5 +125,28 @@ impl Order {
             }
             _ => self.is_epoch_told = false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Problems with a batch of offset 0 in epoch 1 that the file of epochs does not know.
+    fn problems(log_start: i64) -> usize {
+        let mut order = Order::new(Offset(i64::MAX), Offset(-1), Offset(log_start));
+        let mut report = Report::new("t-0");
+        let batch = crate::log::log_test::batch(100, 1);
+        let mut header = BatchHeader::parse(&batch).unwrap();
+        (header.base_offset, header.leader_epoch) = (Offset(0), LeaderEpoch(1));
+        order.batch(&header, 0, Path::new("0.log"), &mut report);
+        report.problems.len()
+    }
+
+    #[test]
+    fn epochs_are_asked_for_from_the_log_start_on() {
+        assert_eq!(problems(-1), 1);
+        assert_eq!(problems(0), 1);
+        assert_eq!(problems(1), 0, "the batch was deleted");
     }
 }

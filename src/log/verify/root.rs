@@ -25,6 +25,7 @@ use crate::log::segment::segment_path;
 pub(super) struct Root {
     recovery_points: PartitionOffsets,
     cleaned: PartitionOffsets,
+    log_starts: PartitionOffsets,
 }
 
 impl Root {
@@ -51,12 +52,11 @@ impl Root {
             let offsets = small_files::decode(&path(name), report, checkpoint_files::decode).await;
             offsets.unwrap_or_default()
         };
-        for name in [LOG_START_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT] {
-            read(name).await;
-        }
+        read(HIGH_WATERMARK_CHECKPOINT).await;
         Ok(Self {
             recovery_points: read(RECOVERY_POINT_CHECKPOINT).await,
             cleaned: read(CLEANER_CHECKPOINT).await,
+            log_starts: read(LOG_START_CHECKPOINT).await,
         })
     }
 
@@ -68,6 +68,11 @@ impl Root {
     /// The offset up to which Kafka's cleaner came.
     pub(super) fn cleaned_to(&self, folder: &Folder) -> Offset {
         offset_of(&self.cleaned, folder).unwrap_or(Offset(-1))
+    }
+
+    /// Where a log starts; -1 where it is not written down.
+    pub(super) fn log_start(&self, folder: &Folder) -> Offset {
+        offset_of(&self.log_starts, folder).unwrap_or(Offset(-1))
     }
 
     /// Holds the segments against the list that a clean shutdown left.
