@@ -257,8 +257,8 @@ fn check_end(expected: &Expected<'_>, order: &Order, report: &mut Report) {
     if end < least && end == Offset(0) && matches!(expected.left, Left::AtRest(_)) {
         let folder = expected.folder.display();
         report.notes.push(format!(
-            "{folder} is empty, though recovery-point-offset-checkpoint names offset {least}: of an \
-             earlier topic of that name, or lost"
+            "{folder} is empty, though recovery-point-offset-checkpoint names offset {least}: of \
+             an earlier topic of that name, or lost"
         ));
     } else if end < least {
         let what = format!("the log ends at offset {end}, and reached to {least}");
