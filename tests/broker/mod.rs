@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
@@ -20,7 +20,7 @@ use coreline::base::ids::{BrokerId, CorrelationId, Uuid};
 use coreline::base::limits::MIB;
 use coreline::io::uring::ShardFaults;
 use coreline::server::serve::{Broker, StopReport};
-use coreline::server::startup::{DirectoryLock, Prepared};
+use coreline::server::startup::{DirectoryLock, Prepared, StartupError};
 use coreline::wire::api;
 use coreline::wire::codec::Message;
 use coreline::wire::frame::encode_request;
@@ -193,6 +193,20 @@ impl Drop for Harness {
     }
 }
 
+/// The lock of a folder. One that was let go of stays for a moment where another test starts a
+/// process: until that is the other program, it holds all that this process had open.
+fn locked(directory: &Path) -> DirectoryLock {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match DirectoryLock::take(directory) {
+            Err(StartupError::FolderInUse { .. }) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            taken => return taken.unwrap(),
+        }
+    }
+}
+
 fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
     let address = process::free_address();
     let mut log_dirs: Vec<PathBuf> = (options.directories.iter())
@@ -203,7 +217,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
     }
     let claim = |directory: &PathBuf| {
         std::fs::create_dir_all(directory).unwrap();
-        DirectoryLock::take(directory).unwrap()
+        locked(directory)
     };
     let locks = log_dirs.iter().map(claim).collect();
     let mut config = BrokerConfig {
