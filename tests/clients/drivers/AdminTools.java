@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import org.apache.kafka.common.utils.internals.Exit;
 
 /** Runs Apache's own command-line tools one after the other in one process: one JSON line each. */
@@ -28,14 +29,23 @@ public class AdminTools {
         return bytes.toString(StandardCharsets.UTF_8);
     }
 
+    /** Apache Kafka answers an alteration before its broker has taken it in. */
+    static final long TAKEN_IN_MILLIS = 500;
+
     public static void main(String[] arguments) throws Exception {
         ObjectMapper json = new ObjectMapper();
         PrintStream own = System.out;
+        boolean changed = false;
         for (JsonNode words : json.readTree(new File(arguments[0]))) {
             String[] options = new String[words.size() - 1];
             for (int index = 0; index < options.length; index++) {
                 options[index] = words.get(index + 1).asText();
             }
+            boolean changes = !Arrays.asList(options).contains("--describe");
+            if (changed && !changes) {
+                Thread.sleep(TAKEN_IN_MILLIS);
+            }
+            changed = changes;
             var out = new ByteArrayOutputStream();
             var error = new ByteArrayOutputStream();
             System.setOut(new PrintStream(out, true));
