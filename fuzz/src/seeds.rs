@@ -77,6 +77,15 @@ pub fn requests() -> Vec<Vec<u8>> {
         messages::describe_groups::DescribeGroupsRequest,
         messages::list_groups::ListGroupsRequest,
         messages::delete_groups::DeleteGroupsRequest,
+        messages::elect_leaders::ElectLeadersRequest,
+        messages::list_partition_reassignments::ListPartitionReassignmentsRequest,
+        messages::alter_partition_reassignments::AlterPartitionReassignmentsRequest,
+        messages::describe_producers::DescribeProducersRequest,
+        messages::describe_quorum::DescribeQuorumRequest,
+        messages::describe_user_scram_credentials::DescribeUserScramCredentialsRequest,
+        messages::update_features::UpdateFeaturesRequest,
+        messages::describe_client_quotas::DescribeClientQuotasRequest,
+        messages::alter_client_quotas::AlterClientQuotasRequest,
     );
     seeds
 }

@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 
 use super::codec::{DataMessage, Message, RecordMessage, is_flexible};
-use super::primitives::{NullableWireType, RecordSlices, SHARED_BYTES_MIN, Version};
+use super::primitives::{Float64, NullableWireType, RecordSlices, SHARED_BYTES_MIN, Version};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{
     ApiKey, ApiVersion, BrokerEpoch, BrokerId, CorrelationId, GenerationId, LeaderEpoch, Offset,
@@ -110,6 +110,13 @@ newtypes!(
     Sequence,
     TimestampMs
 );
+
+impl Sample for Float64 {
+    /// Of a size that every language prints alike.
+    fn sample(random: &mut Random, _version: Version) -> Self {
+        Self((random.below(4_000) as f64 - 1_000.0) / 4.0)
+    }
+}
 
 impl Sample for bool {
     fn sample(random: &mut Random, _version: Version) -> Self {

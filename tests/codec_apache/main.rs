@@ -149,6 +149,24 @@ fn classes() -> Vec<Class> {
         messages::list_groups::ListGroupsResponse,
         messages::delete_groups::DeleteGroupsRequest,
         messages::delete_groups::DeleteGroupsResponse,
+        messages::elect_leaders::ElectLeadersRequest,
+        messages::elect_leaders::ElectLeadersResponse,
+        messages::list_partition_reassignments::ListPartitionReassignmentsRequest,
+        messages::list_partition_reassignments::ListPartitionReassignmentsResponse,
+        messages::alter_partition_reassignments::AlterPartitionReassignmentsRequest,
+        messages::alter_partition_reassignments::AlterPartitionReassignmentsResponse,
+        messages::describe_producers::DescribeProducersRequest,
+        messages::describe_producers::DescribeProducersResponse,
+        messages::describe_quorum::DescribeQuorumRequest,
+        messages::describe_quorum::DescribeQuorumResponse,
+        messages::describe_user_scram_credentials::DescribeUserScramCredentialsRequest,
+        messages::describe_user_scram_credentials::DescribeUserScramCredentialsResponse,
+        messages::update_features::UpdateFeaturesRequest,
+        messages::update_features::UpdateFeaturesResponse,
+        messages::describe_client_quotas::DescribeClientQuotasRequest,
+        messages::describe_client_quotas::DescribeClientQuotasResponse,
+        messages::alter_client_quotas::AlterClientQuotasRequest,
+        messages::alter_client_quotas::AlterClientQuotasResponse,
     );
     for api in APIS {
         for (version, direction) in api
@@ -182,6 +200,7 @@ fn classes() -> Vec<Class> {
         metadata_records::BeginTransactionRecord,
         metadata_records::EndTransactionRecord,
         metadata_records::AbortTransactionRecord,
+        metadata_records::ClientQuotaRecord,
     );
     add!(
         DataMessage,

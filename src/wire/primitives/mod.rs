@@ -16,7 +16,7 @@ mod primitives_test;
 
 pub use error::{DecodeError, EncodeError};
 pub use reader::Reader;
-pub use types::{NullableWireType, RecordSlices, Version, WireType};
+pub use types::{Float64, NullableWireType, RecordSlices, Version, WireType};
 pub use writer::Writer;
 
 use crate::base::limits::{FRAME_BYTES_MAX_OTHER, MIB};

@@ -97,6 +97,32 @@ newtypes!(
     TimestampMs
 );
 
+/// A floating-point number. Two are equal when their bits are, so that what was read, even if it is
+/// no number, is what is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Float64(pub f64);
+
+impl PartialEq for Float64 {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Float64 {}
+
+impl WireType for Float64 {
+    fn bytes_min(_version: Version) -> usize {
+        size_of::<Self>()
+    }
+    fn read(reader: &mut Reader, _version: Version) -> Result<Self, DecodeError> {
+        Ok(Self(f64::from_be_bytes(reader.array()?)))
+    }
+    fn write(&self, writer: &mut Writer, _version: Version) -> Result<(), EncodeError> {
+        writer.put(&self.0.to_be_bytes());
+        Ok(())
+    }
+}
+
 impl WireType for bool {
     fn bytes_min(_version: Version) -> usize {
         1

@@ -2,6 +2,7 @@
 
 use crate::base::ids::{BrokerEpoch, BrokerId, ProducerId};
 use crate::wire::codec::message;
+use crate::wire::primitives::Float64;
 
 message! {
     /// A setting is made, or removed where its value is null.
@@ -17,6 +18,22 @@ message! {
     pub struct FeatureLevelRecord(record_type 12, versions 0..=0, flexible 0) {
         name: String => 0..;
         feature_level: i16 => 0..;
+    }
+
+    /// A limit of a user, client or address is set, or removed.
+    pub struct ClientQuotaRecord(record_type 14, versions 0..=0, flexible 0) {
+        entity: Vec<QuotaEntityData> => 0..;
+        key: String => 0..;
+        value: Float64 => 0..;
+        remove: bool => 0..;
+    }
+
+    /// A part of what makes the entity.
+    pub struct QuotaEntityData {
+        /// "user", "client-id" or "ip".
+        entity_type: String => 0..;
+        /// Null for the default.
+        entity_name: Option<String> => 0.., nullable 0.., default Some(String::new());
     }
 
     /// A block of producer ids is handed to a broker.

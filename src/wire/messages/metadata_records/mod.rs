@@ -2,7 +2,7 @@
 //! a broker's image is made of. Each stands behind a frame of three unsigned varints: the frame's
 //! version (1), the record's type, the record's version.
 //!
-//! Absent: ACLs, quotas, SCRAM credentials, delegation tokens, controllers' registrations, and
+//! Absent: ACLs, SCRAM credentials, delegation tokens, controllers' registrations, and
 //! what remains of the migration from ZooKeeper.
 
 mod brokers;
@@ -14,8 +14,8 @@ pub use brokers::{
     RegisterBrokerRecord, UnfenceBrokerRecord, UnregisterBrokerRecord,
 };
 pub use cluster::{
-    AbortTransactionRecord, BeginTransactionRecord, ConfigRecord, EndTransactionRecord,
-    FeatureLevelRecord, NoOpRecord, ProducerIdsRecord,
+    AbortTransactionRecord, BeginTransactionRecord, ClientQuotaRecord, ConfigRecord,
+    EndTransactionRecord, FeatureLevelRecord, NoOpRecord, ProducerIdsRecord, QuotaEntityData,
 };
 pub use topics::{
     ClearElrRecord, PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord,
