@@ -16,7 +16,7 @@ use super::durable::Marks;
 use super::error::LogError;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
-use super::format::producer_state::ProducerStates;
+use super::format::producer_state::{ProducerEntry, ProducerStates};
 use super::journal::JournalQueue;
 use super::journal::record::LogId;
 use super::next_segment::NextSegment;
@@ -24,7 +24,7 @@ use super::read_ahead::ReadAhead;
 use super::segment::{IndexFault, Segment};
 use super::tail::Tail;
 use super::wait::{Turns, Waiters};
-use crate::base::ids::{LeaderEpoch, Offset};
+use crate::base::ids::{LeaderEpoch, Offset, ProducerId};
 use crate::base::time::MonotonicNs;
 
 /// What an observer of a log is told.
@@ -224,6 +224,13 @@ impl Log {
     /// [`LogError::Offline`].
     pub fn check_online(&self) -> Result<(), LogError> {
         self.shard.health.check()
+    }
+
+    /// What `told` says of each producer that is known, in no order.
+    pub fn producers<T>(&self, told: impl Fn(ProducerId, &ProducerEntry) -> T) -> Vec<T> {
+        let producers = self.producers.borrow();
+        let all = producers.producers();
+        all.map(|(id, entry)| told(*id, entry)).collect()
     }
 
     /// The first offset that can be read.

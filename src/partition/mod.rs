@@ -14,6 +14,7 @@ pub mod append_times;
 pub mod delete_records;
 pub mod error;
 pub mod leadership;
+pub mod known_producers;
 pub mod parked;
 pub mod pending;
 pub mod read;
@@ -26,6 +27,7 @@ pub use append::{
 };
 pub use append_times::AppendTimes;
 pub use error::PartitionError;
+pub use known_producers::KnownProducer;
 pub use leadership::{LeaderOnly, Leadership};
 pub use parked::{ParkedFetch, Waiter};
 pub use read::{Isolation, OffsetQuery, PartitionRead, ReadBounds, ReadSpec};

@@ -324,6 +324,10 @@ impl Shard {
                 io::spawn(io::TaskClass::Background, telling);
             }
             ShardMessage::EpochEnds(ends) => self.handle_epoch_ends(ends),
+            ShardMessage::Producers(wanted) => {
+                let telling = Rc::clone(self).handle_producers(wanted);
+                io::spawn(io::TaskClass::Background, telling);
+            }
             ShardMessage::Unpark(unpark) => self.handle_unpark(&unpark),
             ShardMessage::Wake(wake) => self.handle_wake(&wake),
             ShardMessage::Run(work) => work(self),

@@ -14,8 +14,8 @@ use crate::io::reply::ReplySender;
 use crate::log::{BufferBytes, TimestampedOffset};
 use crate::metrics::Visit;
 use crate::partition::{
-    AppendReply, Isolation, OffsetQuery, ParkedFetch, PartitionError, PartitionRead, ReadSpec,
-    RequiredAcks,
+    AppendReply, Isolation, KnownProducer, OffsetQuery, ParkedFetch, PartitionError, PartitionRead,
+    ReadSpec, RequiredAcks,
 };
 
 /// One message to a shard.
@@ -28,6 +28,8 @@ pub enum ShardMessage {
     ListOffsets(OffsetsMessage),
     /// OffsetForLeaderEpoch for partitions that the shard owns.
     EpochEnds(EpochEndsMessage),
+    /// DescribeProducers for partitions that the shard owns.
+    Producers(ProducersMessage),
     /// DeleteRecords for partitions that the shard owns.
     DeleteRecords(DeleteRecordsMessage),
     /// The sizes of logs that the shard owns.
@@ -119,6 +121,18 @@ pub struct EpochEndsMessage {
     pub reply: ReplySender<Vec<EpochEnd>>,
 }
 
+/// What a partition knows of its producers.
+pub type KnownProducers = Result<Vec<KnownProducer>, PartitionError>;
+
+/// The partitions of one DescribeProducers request that one shard owns.
+#[derive(Debug)]
+pub struct ProducersMessage {
+    /// Which.
+    pub partitions: Vec<TopicPartition>,
+    /// One answer a partition, in their order.
+    pub reply: ReplySender<Vec<KnownProducers>>,
+}
+
 /// The partitions of one DeleteRecords request that one shard owns.
 #[derive(Debug)]
 pub struct DeleteRecordsMessage {
@@ -188,6 +202,7 @@ impl fmt::Debug for ShardMessage {
             Self::Read(_) => "Read",
             Self::ListOffsets(_) => "ListOffsets",
             Self::EpochEnds(_) => "EpochEnds",
+            Self::Producers(_) => "Producers",
             Self::DeleteRecords(_) => "DeleteRecords",
             Self::LogSizes(_) => "LogSizes",
             Self::Unpark(_) => "Unpark",

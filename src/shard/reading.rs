@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::core::Shard;
 use super::message::{
-    DirectorySizes, EpochEndsMessage, LogSizesMessage, OffsetsMessage, ReadMessage,
+    DirectorySizes, EpochEndsMessage, LogSizesMessage, OffsetsMessage, ProducersMessage,
+    ReadMessage,
 };
 use crate::io;
 use crate::log::ShardLogs;
@@ -103,6 +104,18 @@ impl Shard {
             io::yield_now().await;
         }
         message.reply.send(told);
+    }
+
+    pub(super) async fn handle_producers(self: Rc<Self>, message: ProducersMessage) {
+        let mut answers = Vec::with_capacity(message.partitions.len());
+        for id in message.partitions {
+            answers.push(match self.partition(id) {
+                Some(partition) => partition.producers(),
+                None => Err(self.absence(id)),
+            });
+            io::yield_now().await;
+        }
+        message.reply.send(answers);
     }
 
     pub(super) fn handle_epoch_ends(&self, message: EpochEndsMessage) {

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::codec::{Message, is_flexible};
 use super::messages::alter_configs::AlterConfigsRequest;
+use super::messages::alter_partition_reassignments::AlterPartitionReassignmentsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
 use super::messages::create_partitions::CreatePartitionsRequest;
 use super::messages::create_topics::CreateTopicsRequest;
@@ -12,16 +13,22 @@ use super::messages::delete_topics::DeleteTopicsRequest;
 use super::messages::describe_cluster::DescribeClusterRequest;
 use super::messages::describe_configs::DescribeConfigsRequest;
 use super::messages::describe_log_dirs::DescribeLogDirsRequest;
+use super::messages::describe_producers::DescribeProducersRequest;
+use super::messages::describe_quorum::DescribeQuorumRequest;
 use super::messages::describe_topic_partitions::DescribeTopicPartitionsRequest;
+use super::messages::describe_user_scram_credentials::DescribeUserScramCredentialsRequest;
+use super::messages::elect_leaders::ElectLeadersRequest;
 use super::messages::fetch::FetchRequest;
 use super::messages::find_coordinator::FindCoordinatorRequest;
 use super::messages::incremental_alter_configs::IncrementalAlterConfigsRequest;
 use super::messages::init_producer_id::InitProducerIdRequest;
 use super::messages::list_config_resources::ListConfigResourcesRequest;
 use super::messages::list_offsets::ListOffsetsRequest;
+use super::messages::list_partition_reassignments::ListPartitionReassignmentsRequest;
 use super::messages::metadata::MetadataRequest;
 use super::messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
 use super::messages::produce::ProduceRequest;
+use super::messages::update_features::UpdateFeaturesRequest;
 use crate::base::ids::ApiKey;
 
 /// One API key that is served.
@@ -105,8 +112,15 @@ pub const APIS: &[Api] = &[
     Api::of::<AlterConfigsRequest>("AlterConfigs"),
     Api::of::<DescribeLogDirsRequest>("DescribeLogDirs"),
     Api::of::<CreatePartitionsRequest>("CreatePartitions"),
+    Api::of::<ElectLeadersRequest>("ElectLeaders"),
     Api::of::<IncrementalAlterConfigsRequest>("IncrementalAlterConfigs"),
+    Api::of::<AlterPartitionReassignmentsRequest>("AlterPartitionReassignments"),
+    Api::of::<ListPartitionReassignmentsRequest>("ListPartitionReassignments"),
+    Api::of::<DescribeUserScramCredentialsRequest>("DescribeUserScramCredentials"),
+    Api::of::<DescribeQuorumRequest>("DescribeQuorum"),
+    Api::of::<UpdateFeaturesRequest>("UpdateFeatures"),
     Api::of::<DescribeClusterRequest>("DescribeCluster"),
+    Api::of::<DescribeProducersRequest>("DescribeProducers"),
     Api::of::<ListConfigResourcesRequest>("ListConfigResources"),
     Api::of::<DescribeTopicPartitionsRequest>("DescribeTopicPartitions"),
 ];

@@ -25,7 +25,7 @@ pub fn compare(session: &mut Session) {
 /// - So is DescribeLogDirs: 5 tells which directories take nothing new, and none is so here.
 /// - Kafka serves groups, transactions and share groups, and so publishes their features.
 /// - Features are read at the log's end, which lies elsewhere.
-fn even_versions(peer: &Peer, response: &mut ApiVersionsResponse) {
+pub fn even_versions(peer: &Peer, response: &mut ApiVersionsResponse) {
     response
         .api_keys
         .retain(|one| api::find(one.api_key).is_some());

@@ -10,7 +10,10 @@ mod changes;
 mod clusters;
 mod configs;
 mod data;
+mod features;
 mod growth;
+mod partitions;
+mod quorum;
 mod records;
 mod session;
 mod takeover;
@@ -72,6 +75,8 @@ fn administrative_keys_answer_as_apache_kafka_does() {
     topics::compare(session);
     clusters::compare(session);
     configs::compare(session);
+    quorum::compare(session);
+    features::compare(session);
     changes::compare_validation(session);
     changes::compare_changes(session);
     topics::compare_deletion(session);
@@ -85,6 +90,7 @@ fn data_keys_answer_as_apache_kafka_does() {
     data::compare(&mut brokers.session);
     records::compare(&mut brokers.session);
     growth::compare(&mut brokers.session);
+    partitions::compare(&mut brokers.session);
     judge(&brokers.session, 320);
 }
 

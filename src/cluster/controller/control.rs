@@ -5,14 +5,19 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{ProducerId, Uuid};
+use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerId, Uuid};
 use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
-use crate::cluster::metadata_log::MetadataLogError;
+use crate::cluster::metadata_log::{ControllerEndpoint, MetadataLogError};
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, InboxSender};
+use crate::wire::messages::alter_partition_reassignments::{
+    AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
+};
 use crate::wire::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
 use crate::wire::messages::create_topics::{CreateTopicsRequest, CreateTopicsResponse};
 use crate::wire::messages::delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+use crate::wire::messages::elect_leaders::{ElectLeadersRequest, ElectLeadersResponse};
+use crate::wire::messages::update_features::{UpdateFeaturesRequest, UpdateFeaturesResponse};
 
 /// How long an asker waits before it tries a full inbox again.
 const INBOX_RETRY: Duration = Duration::from_millis(1);
@@ -87,6 +92,7 @@ pub(super) enum ControlRequest {
     NextProducerId {
         reply: ReplySender<Answer<ProducerId>>,
     },
+    Cluster(ClusterRequest),
     DirectoryFailed {
         directory: Uuid,
         reply: ReplySender<Answer<()>>,
@@ -94,6 +100,41 @@ pub(super) enum ControlRequest {
     Stop {
         reply: ReplySender<()>,
     },
+}
+
+/// What concerns the cluster as a whole, or partitions wherever they lie.
+pub(super) enum ClusterRequest {
+    ElectLeaders {
+        request: ElectLeadersRequest,
+        reply: ReplySender<Answer<ElectLeadersResponse>>,
+    },
+    AlterReassignments {
+        request: AlterPartitionReassignmentsRequest,
+        reply: ReplySender<Answer<AlterPartitionReassignmentsResponse>>,
+    },
+    UpdateFeatures {
+        request: UpdateFeaturesRequest,
+        version: i16,
+        reply: ReplySender<Answer<UpdateFeaturesResponse>>,
+    },
+    DescribeQuorum {
+        reply: ReplySender<Answer<QuorumState>>,
+    },
+}
+
+/// Who keeps the metadata log, and how far it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumState {
+    /// The one voter, who leads.
+    pub node_id: BrokerId,
+    /// The log directory that holds the log.
+    pub directory_id: Uuid,
+    /// In which epoch it leads.
+    pub leader_epoch: LeaderEpoch,
+    /// The end of the log; all of it is durable.
+    pub end_offset: Offset,
+    /// Where a controller of Kafka's would be reached.
+    pub endpoint: ControllerEndpoint,
 }
 
 /// The way to the controller; cheap to clone, may go to any thread.
@@ -171,6 +212,48 @@ impl ControlHandle {
             reply,
         };
         self.ask(request, answer).await?
+    }
+
+    /// Elects leaders of partitions. Answered when they lead.
+    pub async fn elect_leaders(
+        &self,
+        request: ElectLeadersRequest,
+    ) -> Answer<ElectLeadersResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::ElectLeaders { request, reply };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Gives partitions other replicas.
+    pub async fn alter_reassignments(
+        &self,
+        request: AlterPartitionReassignmentsRequest,
+    ) -> Answer<AlterPartitionReassignmentsResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::AlterReassignments { request, reply };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Changes levels of features, and answers as this version of the request is answered.
+    pub async fn update_features(
+        &self,
+        request: UpdateFeaturesRequest,
+        version: i16,
+    ) -> Answer<UpdateFeaturesResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::UpdateFeatures {
+            request,
+            version,
+            reply,
+        };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Who keeps the metadata log.
+    pub async fn describe_quorum(&self) -> Answer<QuorumState> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::DescribeQuorum { reply };
+        self.ask(ControlRequest::Cluster(request), answer).await?
     }
 
     /// A producer id that nobody else will ever get.

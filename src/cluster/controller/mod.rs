@@ -7,6 +7,7 @@
 //! Before anything is served, a start has registered the broker and raised the leader epoch of
 //! every partition that it leads ([`Controller::open`]).
 
+mod cluster_requests;
 mod control;
 mod upkeep;
 
@@ -32,7 +33,7 @@ use crate::base::random::Random;
 use crate::base::time::TimestampMs;
 use crate::io::{self, Inbox, inbox::inbox};
 
-pub use control::{ControlError, ControlHandle};
+pub use control::{ControlError, ControlHandle, QuorumState};
 
 use control::ControlRequest;
 use upkeep::Upkeep;
@@ -68,6 +69,7 @@ pub enum ControllerError {
 /// The metadata log's leader.
 pub struct Controller {
     log: MetadataLog,
+    log_directory_id: Uuid,
     image: Arc<Image>,
     config: Arc<BrokerConfig>,
     random: Random,
@@ -116,6 +118,7 @@ impl Controller {
         let (handle, requests) = inbox(CONTROL_INBOX_LEN_MAX);
         Ok(Self {
             log,
+            log_directory_id: options.directory_id,
             image: Arc::new(image),
             random: Random::new(random_seed),
             found: Some((bootstrap, abort_transaction)),
@@ -252,6 +255,7 @@ impl Controller {
                     alter_configs::alter_configs(&self.image, &resources, fixed, validate_only);
                 reply.send(self.carry_out(decision, publish).await);
             }
+            ControlRequest::Cluster(request) => self.answer_cluster(request, publish).await,
             ControlRequest::NextProducerId { reply } => reply.send(self.next_producer_id().await),
             ControlRequest::DirectoryFailed { directory, reply } => {
                 reply.send(self.directory_failed(directory, publish).await);

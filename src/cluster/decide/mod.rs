@@ -8,8 +8,12 @@ mod create_partitions;
 mod create_topics;
 mod delete_topics;
 mod directories;
+mod elect_leaders;
+mod features;
+mod message_room;
 mod placement;
 mod producer_ids;
+mod reassign;
 mod startup;
 pub mod topic_names;
 
@@ -22,7 +26,10 @@ pub use create_partitions::create_partitions;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
 pub use directories::{LocalDirectories, directory_failed};
+pub use elect_leaders::elect_leaders;
+pub use features::{FeaturesContext, KRAFT_VERSION, KRAFT_VERSIONS, update_features};
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, next_producer_id_block};
+pub use reassign::{alter_reassignments, list_reassignments};
 pub use startup::{
     METADATA_VERSION_DIRECTORIES, METADATA_VERSIONS, NodeRegistration, bootstrap_records,
     shutdown_records, startup_records,

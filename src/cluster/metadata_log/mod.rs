@@ -110,6 +110,7 @@ pub struct MetadataLog {
     position: u64,
     next_offset: Offset,
     epoch: LeaderEpoch,
+    kraft_version: i16,
     settings: MetadataLogSettings,
     failed: bool,
     /// When the first batch of the segment was appended.
@@ -163,6 +164,12 @@ impl MetadataLog {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.failed
+    }
+
+    /// The level of `kraft.version` with which the log began.
+    #[must_use]
+    pub fn kraft_version(&self) -> i16 {
+        self.kraft_version
     }
 
     /// The epoch that this node leads.

@@ -91,6 +91,7 @@ impl MetadataLog {
                 })
                 .collect(),
             bytes_since_snapshot: replay.bytes_since_snapshot,
+            kraft_version: replay.kraft_version,
             quorum_records: create::quorum_records(options, replay.kraft_version)?,
             folder,
         };

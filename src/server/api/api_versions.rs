@@ -9,7 +9,7 @@
 //!   others, such as `transaction.version`; publishing them would promise what is not there.
 
 use crate::base::error_code::ErrorCode;
-use crate::cluster::decide::METADATA_VERSIONS;
+use crate::cluster::decide::{KRAFT_VERSION, KRAFT_VERSIONS, METADATA_VERSIONS};
 use crate::cluster::image::{Image, METADATA_VERSION};
 use crate::server::context::RequestContext;
 use crate::wire::api;
@@ -49,7 +49,7 @@ pub fn respond(image: &Image, request: &ApiVersionsRequest, version: i16) -> Api
         max_version,
     };
     let supported = vec![
-        feature("kraft.version", (0, 1)),
+        feature(KRAFT_VERSION, KRAFT_VERSIONS),
         feature(METADATA_VERSION, METADATA_VERSIONS),
     ];
     let finalized = image.features().get(METADATA_VERSION);
@@ -118,7 +118,7 @@ mod tests {
             let features = response.supported_features.iter();
             features.map(|feature| feature.name.clone()).collect()
         };
-        assert_eq!(names(&response), ["kraft.version", METADATA_VERSION]);
+        assert_eq!(names(&response), [KRAFT_VERSION, METADATA_VERSION]);
         let older = respond(&image(), &request("a", "1"), 3);
         assert_eq!(names(&older), [METADATA_VERSION]);
         let produce = response

@@ -16,6 +16,7 @@
 //! records hold.
 
 pub mod alter_configs;
+pub mod alter_partition_reassignments;
 pub mod api_versions;
 pub mod brokers;
 pub mod config_changes;
@@ -26,7 +27,11 @@ pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_log_dirs;
+pub mod describe_producers;
+pub mod describe_quorum;
 pub mod describe_topic_partitions;
+pub mod describe_user_scram_credentials;
+pub mod elect_leaders;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod incremental_alter_configs;
@@ -34,10 +39,12 @@ pub mod init_producer_id;
 pub mod leaders;
 pub mod list_config_resources;
 pub mod list_offsets;
+pub mod list_partition_reassignments;
 pub mod metadata;
 pub mod offset_for_leader_epoch;
 pub mod operations;
 pub mod produce;
+pub mod update_features;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -93,6 +100,13 @@ pub fn start(
         33 => call.answer(TaskClass::Fetch, alter_configs::handle),
         35 => call.answer_within_memory(TaskClass::Fetch, describe_log_dirs::handle),
         37 => call.answer(TaskClass::Fetch, create_partitions::handle),
+        43 => call.answer_within_memory(TaskClass::Fetch, elect_leaders::handle),
+        45 => call.answer(TaskClass::Fetch, alter_partition_reassignments::handle),
+        46 => call.answer_within_memory(TaskClass::Fetch, list_partition_reassignments::handle),
+        50 => call.answer(TaskClass::Fetch, describe_user_scram_credentials::handle),
+        55 => call.answer(TaskClass::Fetch, describe_quorum::handle),
+        57 => call.answer(TaskClass::Fetch, update_features::handle),
+        61 => call.answer_within_memory(TaskClass::Fetch, describe_producers::handle),
         44 => call.answer(TaskClass::Fetch, incremental_alter_configs::handle),
         74 => call.answer_within_memory(TaskClass::Fetch, list_config_resources::handle),
         60 => call.answer(TaskClass::Fetch, describe_cluster::handle),
