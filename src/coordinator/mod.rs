@@ -12,3 +12,5 @@
 )]
 
 pub mod group;
+pub mod group_records;
+pub mod group_service;

@@ -156,6 +156,8 @@ pub struct QueuedAppend {
     pub buffer_bytes: BufferBytes,
     /// When it is answered.
     pub required_acks: RequiredAcks,
+    /// Who appends.
+    pub origin: AppendOrigin,
     /// Until when it may wait for room.
     pub deadline: MonotonicNs,
     /// How it came here.
@@ -252,6 +254,7 @@ impl Partition {
             batch,
             buffer_bytes,
             required_acks,
+            origin,
             deadline,
             visit,
             answer,
@@ -263,7 +266,7 @@ impl Partition {
         };
         times.visit.started_at = io::now();
         let appending =
-            self.append_records_to_leader((batch, buffer_bytes), required_acks, deadline);
+            self.append_records_to_leader((batch, buffer_bytes), (required_acks, origin), deadline);
         match appending.await {
             Err(failure) => {
                 self.count_failure(bytes);
@@ -318,7 +321,7 @@ impl Partition {
     async fn append_records_to_leader(
         &self,
         (batch, buffer_bytes): (BytesMut, BufferBytes),
-        required_acks: RequiredAcks,
+        (required_acks, origin): (RequiredAcks, AppendOrigin),
         deadline: MonotonicNs,
     ) -> AppendOutcome {
         let leader_epoch = self.check_append(required_acks)?;
@@ -326,7 +329,7 @@ impl Partition {
             return Err(PartitionError::TimedOut.into());
         }
         let context = AppendContext {
-            origin: AppendOrigin::Client,
+            origin,
             leader_epoch,
             deadline,
             buffer_bytes,

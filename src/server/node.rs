@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use super::connection::{Connection, ConnectionMemory, ReapRules, STALLED_SEND_MAX_SHORT};
 use super::fetch_session::FetchSessions;
+use super::groups;
 use super::log_limit::LogLimit;
 use super::serve::connection_limits::{AddressCounts, AddressLimits};
 use super::serve::listening::Listening;
 use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
+use crate::base::ids::Uuid;
+use crate::base::random::Random;
 use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::effective;
 use crate::cluster::image::Image;
+use crate::coordinator::group_service::GroupService;
 use crate::io;
 use crate::io::wait::Turns;
 use crate::metrics::ShardMetrics;
@@ -58,6 +62,8 @@ pub struct Node {
     slow_requests: SlowRequests,
     /// Who makes an answer that is large while it is made, and lets others run meanwhile.
     describing: Turns,
+    groups: GroupService,
+    random: RefCell<Random>,
     stopping: Cell<bool>,
     listening: RefCell<Listening>,
 }
@@ -78,7 +84,9 @@ pub struct NodeOptions {
     pub connections_bytes: usize,
     /// Fetch sessions that this shard may keep.
     pub fetch_sessions_max: usize,
-    /// For session ids.
+    /// Memory for requests of this shard.
+    pub requests_bytes: usize,
+    /// For session ids and ids of group members.
     pub random_seed: u64,
 }
 
@@ -92,6 +100,8 @@ impl Node {
         let slower_than = Duration::from_millis(options.config.slow_request_ms);
         let config = effective::config(&options.config, &options.image);
         let address_limits = AddressLimits::of_addresses(&config);
+        let groups = groups::options(&options.config, options.requests_bytes);
+        let groups = GroupService::new(groups);
         Rc::new(Self {
             shard: options.shard,
             config: RefCell::new(config),
@@ -107,6 +117,8 @@ impl Node {
             log_limit: LogLimit::new(io::now()),
             slow_requests: SlowRequests::new(slower_than, io::now()),
             describing: Turns::default(),
+            groups,
+            random: RefCell::new(Random::new(options.random_seed.rotate_left(29))),
             stopping: Cell::new(false),
             listening: RefCell::default(),
         })
@@ -148,10 +160,25 @@ impl Node {
         &self.control
     }
 
+    /// Topics that `image` no longer has, where this shard has offsets for some.
+    fn topics_gone(&self, image: &Image) -> Vec<String> {
+        if self.groups.counts().offsets == 0 {
+            return Vec::new();
+        }
+        let before = self.image.borrow();
+        let topics = before.topics().iter();
+        let gone = topics.filter(|topic| image.topics().by_id(topic.id).is_none());
+        gone.map(|topic| topic.name.to_string()).collect()
+    }
+
     /// Replaces the metadata, and with it the settings in force. Limits of hosts' names follow
     /// once their addresses are known.
     pub fn set_image(&self, image: Arc<Image>, config: Arc<BrokerConfig>) {
+        let gone = self.topics_gone(&image);
         *self.image.borrow_mut() = image;
+        if !gone.is_empty() {
+            self.groups.forget_topics(&gone);
+        }
         let before = std::mem::replace(&mut *self.config.borrow_mut(), Arc::clone(&config));
         if !has_limits_of(&before, &config) {
             let limits = AddressLimits::of_addresses(&config);
@@ -211,6 +238,18 @@ impl Node {
     #[must_use]
     pub fn describing(&self) -> &Turns {
         &self.describing
+    }
+
+    /// The coordinators of this shard's groups.
+    #[must_use]
+    pub fn groups(&self) -> &GroupService {
+        &self.groups
+    }
+
+    /// The random part of a new group member's id.
+    #[must_use]
+    pub fn fresh_id(&self) -> Uuid {
+        self.random.borrow_mut().next_uuid()
     }
 
     /// Names slow requests.

@@ -338,6 +338,7 @@ impl Shard {
         let AppendMessage {
             entries,
             required_acks,
+            origin,
             deadline,
             from,
             mut visit,
@@ -358,6 +359,7 @@ impl Shard {
                 batch: entry.batch,
                 buffer_bytes: entry.buffer_bytes,
                 required_acks,
+                origin,
                 deadline,
                 visit,
                 answer,

@@ -11,7 +11,7 @@ use crate::base::few::Few;
 use crate::base::ids::{LeaderEpoch, Offset, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::io::reply::ReplySender;
-use crate::log::{BufferBytes, TimestampedOffset};
+use crate::log::{AppendOrigin, BufferBytes, TimestampedOffset};
 use crate::metrics::Visit;
 use crate::partition::{
     AppendReply, Isolation, KnownProducer, OffsetQuery, ParkedFetch, PartitionError, PartitionRead,
@@ -63,6 +63,8 @@ pub struct AppendMessage {
     pub entries: Few<AppendEntry>,
     /// When they are answered.
     pub required_acks: RequiredAcks,
+    /// Who appends.
+    pub origin: AppendOrigin,
     /// Until when they may wait for room.
     pub deadline: MonotonicNs,
     /// Who sent it, and when.

@@ -8,10 +8,12 @@ use super::messages::alter_partition_reassignments::AlterPartitionReassignmentsR
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
 use super::messages::create_partitions::CreatePartitionsRequest;
 use super::messages::create_topics::CreateTopicsRequest;
+use super::messages::delete_groups::DeleteGroupsRequest;
 use super::messages::delete_records::DeleteRecordsRequest;
 use super::messages::delete_topics::DeleteTopicsRequest;
 use super::messages::describe_cluster::DescribeClusterRequest;
 use super::messages::describe_configs::DescribeConfigsRequest;
+use super::messages::describe_groups::DescribeGroupsRequest;
 use super::messages::describe_log_dirs::DescribeLogDirsRequest;
 use super::messages::describe_producers::DescribeProducersRequest;
 use super::messages::describe_quorum::DescribeQuorumRequest;
@@ -20,14 +22,22 @@ use super::messages::describe_user_scram_credentials::DescribeUserScramCredentia
 use super::messages::elect_leaders::ElectLeadersRequest;
 use super::messages::fetch::FetchRequest;
 use super::messages::find_coordinator::FindCoordinatorRequest;
+use super::messages::heartbeat::HeartbeatRequest;
 use super::messages::incremental_alter_configs::IncrementalAlterConfigsRequest;
 use super::messages::init_producer_id::InitProducerIdRequest;
+use super::messages::join_group::JoinGroupRequest;
+use super::messages::leave_group::LeaveGroupRequest;
 use super::messages::list_config_resources::ListConfigResourcesRequest;
+use super::messages::list_groups::ListGroupsRequest;
 use super::messages::list_offsets::ListOffsetsRequest;
 use super::messages::list_partition_reassignments::ListPartitionReassignmentsRequest;
 use super::messages::metadata::MetadataRequest;
+use super::messages::offset_commit::OffsetCommitRequest;
+use super::messages::offset_delete::OffsetDeleteRequest;
+use super::messages::offset_fetch::OffsetFetchRequest;
 use super::messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
 use super::messages::produce::ProduceRequest;
+use super::messages::sync_group::SyncGroupRequest;
 use super::messages::update_features::UpdateFeaturesRequest;
 use crate::base::ids::ApiKey;
 
@@ -101,7 +111,15 @@ pub const APIS: &[Api] = &[
     Api::of::<FetchRequest>("Fetch"),
     Api::of::<ListOffsetsRequest>("ListOffsets"),
     Api::of::<MetadataRequest>("Metadata"),
+    Api::of::<OffsetCommitRequest>("OffsetCommit"),
+    Api::of::<OffsetFetchRequest>("OffsetFetch"),
     Api::of::<FindCoordinatorRequest>("FindCoordinator"),
+    Api::of::<JoinGroupRequest>("JoinGroup"),
+    Api::of::<HeartbeatRequest>("Heartbeat"),
+    Api::of::<LeaveGroupRequest>("LeaveGroup"),
+    Api::of::<SyncGroupRequest>("SyncGroup"),
+    Api::of::<DescribeGroupsRequest>("DescribeGroups"),
+    Api::of::<ListGroupsRequest>("ListGroups"),
     Api::of::<ApiVersionsRequest>("ApiVersions"),
     Api::of::<CreateTopicsRequest>("CreateTopics"),
     Api::of::<DeleteTopicsRequest>("DeleteTopics"),
@@ -112,10 +130,12 @@ pub const APIS: &[Api] = &[
     Api::of::<AlterConfigsRequest>("AlterConfigs"),
     Api::of::<DescribeLogDirsRequest>("DescribeLogDirs"),
     Api::of::<CreatePartitionsRequest>("CreatePartitions"),
+    Api::of::<DeleteGroupsRequest>("DeleteGroups"),
     Api::of::<ElectLeadersRequest>("ElectLeaders"),
     Api::of::<IncrementalAlterConfigsRequest>("IncrementalAlterConfigs"),
     Api::of::<AlterPartitionReassignmentsRequest>("AlterPartitionReassignments"),
     Api::of::<ListPartitionReassignmentsRequest>("ListPartitionReassignments"),
+    Api::of::<OffsetDeleteRequest>("OffsetDelete"),
     Api::of::<DescribeUserScramCredentialsRequest>("DescribeUserScramCredentials"),
     Api::of::<DescribeQuorumRequest>("DescribeQuorum"),
     Api::of::<UpdateFeaturesRequest>("UpdateFeatures"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::admin::AdminAddress;
 use super::cores::Cores;
 use super::dynamic::ConfigMap;
+use super::group_settings::GroupSettings;
 use super::listener::Listeners;
 use super::listener_limits::ListenerLimits;
 use super::metadata_log::MetadataLogSettings;
@@ -85,6 +86,8 @@ pub struct BrokerConfig {
     pub initial_task_delay_ms: i64,
     /// `metadata.…`
     pub metadata_log: MetadataLogSettings,
+    /// `group.…`, `offset.…` and `offsets.…`
+    pub groups: GroupSettings,
     /// Values of a topic without settings of its own.
     pub topic_defaults: TopicSettings,
     /// `coreline.cores`
@@ -197,6 +200,7 @@ impl BrokerConfig {
             retention_check_ms: values.long("log.retention.check.interval.ms"),
             initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
             metadata_log: values.metadata_log(),
+            groups: values.groups(),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
             cores: Cores::parse(&values.text("coreline.cores")).unwrap_or_default(),
             memory_bytes: values.bytes("coreline.memory"),
@@ -270,6 +274,26 @@ impl Values<'_> {
             snapshot_interval_ms_max: self.long("metadata.log.max.snapshot.interval.ms"),
             retention_bytes: self.long("metadata.max.retention.bytes"),
             retention_ms: self.long("metadata.max.retention.ms"),
+        }
+    }
+
+    fn millis(&self, name: &str) -> Duration {
+        Duration::from_millis(u64::try_from(self.long(name)).unwrap_or(0))
+    }
+
+    fn groups(&self) -> GroupSettings {
+        GroupSettings {
+            session_timeout_min: self.millis("group.min.session.timeout.ms"),
+            session_timeout_max: self.millis("group.max.session.timeout.ms"),
+            initial_rebalance_delay: self.millis("group.initial.rebalance.delay.ms"),
+            members_max: self.size("group.max.size"),
+            offset_metadata_max: self.size("offset.metadata.max.bytes"),
+            offsets_retention: self.millis("offsets.retention.minutes") * 60_000,
+            retention_check_interval: self.millis("offsets.retention.check.interval.ms"),
+            topic_partitions: self.long("offsets.topic.num.partitions") as i32,
+            topic_replication_factor: self.long("offsets.topic.replication.factor") as i16,
+            topic_segment_bytes: self.long("offsets.topic.segment.bytes"),
+            topic_codec: u8::try_from(self.long("offsets.topic.compression.codec")).unwrap_or(0),
         }
     }
 

@@ -43,7 +43,6 @@ mod response;
 mod roster;
 mod state;
 mod static_member;
-mod subscription;
 mod sync;
 mod timers;
 

@@ -86,11 +86,16 @@ impl Offsets {
         is_committed: bool,
     ) {
         self.change((group_id, topic, index), |entry| {
-            while let Some(place) = entry.pending.iter().position(|one| one.0 == write) {
-                let settled = entry.pending.remove(place);
-                if is_committed && let Some((_, value)) = settled {
-                    entry.committed = value;
-                }
+            if !is_committed {
+                entry.pending.retain(|one| one.0 != write);
+                return;
+            }
+            // Those before it are in the log before it, or not at all.
+            let upto = entry.pending.partition_point(|one| one.0 <= write);
+            if let Some((last, value)) = entry.pending.drain(..upto).last()
+                && last == write
+            {
+                entry.committed = value;
             }
         });
     }

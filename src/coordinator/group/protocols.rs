@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::operation::Protocol;
 use super::roster::Group;
-use super::subscription;
+use crate::wire::messages::consumer_protocol::subscribed_topics;
 
 /// The protocol type of consumers (`ConsumerProtocol.PROTOCOL_TYPE`).
 pub const CONSUMER: &str = "consumer";
@@ -53,8 +53,7 @@ impl Group {
         let mut subscribed = BTreeSet::new();
         for member in self.members.values() {
             let metadata = member.metadata(Some(protocol));
-            let topics = subscription::topics(&metadata)?;
-            subscribed.extend(topics.into_iter().map(str::to_owned));
+            subscribed.extend(subscribed_topics(metadata).ok()?);
         }
         Some(subscribed)
     }

@@ -1,7 +1,8 @@
 //! FindCoordinator (10), versions 0 to 6 (KIP-98, KIP-699, KIP-890, KIP-932).
 //!
-//! This node coordinates whatever is asked for. librdkafka takes a broker without this key for one
-//! that cannot store lz4, so it is served before groups and transactions are.
+//! This node coordinates whatever is asked for. The first question for a group has the topic of
+//! offsets made, and is answered when it stands (Kafka answers COORDINATOR_NOT_AVAILABLE until
+//! then).
 //!
 //! Absent: share groups' state (key type 2), which is COORDINATOR_NOT_AVAILABLE.
 
@@ -9,6 +10,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::BrokerId;
 use crate::cluster::image::Image;
 use crate::server::context::{ListenerInfo, RequestContext};
+use crate::server::offsets_topic;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::find_coordinator::{
     Coordinator, FindCoordinatorRequest, FindCoordinatorResponse,
@@ -18,6 +20,9 @@ use crate::wire::messages::find_coordinator::{
 const BATCH_FROM: i16 = 4;
 /// First version that knows share groups.
 const SHARE_FROM: i16 = 6;
+
+/// What Kafka says where there is no coordinator now.
+const NOT_AVAILABLE_MESSAGE: &str = "The coordinator is not available.";
 
 /// `CoordinatorType`: groups, transactions, share groups.
 const GROUP: i8 = 0;
@@ -35,12 +40,43 @@ pub async fn handle(
     header: &RequestHeader,
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
+    let needs_topic = request.key_type == GROUP && !offsets_topic::is_there(context);
+    if needs_topic && !offsets_topic::create(context).await {
+        return refused(&request, header.api_version);
+    }
     respond(
         &context.image(),
         &request,
         header.api_version,
         context.listener(),
     )
+}
+
+/// There is no topic of offsets, and it cannot be made.
+fn refused(request: &FindCoordinatorRequest, version: i16) -> FindCoordinatorResponse {
+    let code = ErrorCode::COORDINATOR_NOT_AVAILABLE;
+    let keys = request.coordinator_keys.iter();
+    let coordinators = keys.map(|key| Coordinator {
+        key: key.clone(),
+        node_id: BrokerId(-1),
+        host: String::new(),
+        port: -1,
+        error_code: code,
+        error_message: Some(NOT_AVAILABLE_MESSAGE.to_owned()),
+    });
+    if version >= BATCH_FROM {
+        return FindCoordinatorResponse {
+            coordinators: coordinators.collect(),
+            ..FindCoordinatorResponse::default()
+        };
+    }
+    FindCoordinatorResponse {
+        error_code: code,
+        error_message: Some(NOT_AVAILABLE_MESSAGE.to_owned()),
+        node_id: BrokerId(-1),
+        port: -1,
+        ..FindCoordinatorResponse::default()
+    }
 }
 
 /// The response to `request` for clients of `listener`. Pure.

@@ -22,10 +22,12 @@ pub mod brokers;
 pub mod config_changes;
 pub mod create_partitions;
 pub mod create_topics;
+pub mod delete_groups;
 pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
+pub mod describe_groups;
 pub mod describe_log_dirs;
 pub mod describe_producers;
 pub mod describe_quorum;
@@ -34,17 +36,25 @@ pub mod describe_user_scram_credentials;
 pub mod elect_leaders;
 pub mod fetch;
 pub mod find_coordinator;
+pub mod heartbeat;
 pub mod incremental_alter_configs;
 pub mod init_producer_id;
+pub mod join_group;
 pub mod leaders;
+pub mod leave_group;
 pub mod list_config_resources;
+pub mod list_groups;
 pub mod list_offsets;
 pub mod list_partition_reassignments;
 pub mod metadata;
+pub mod offset_commit;
+pub mod offset_delete;
+pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod operations;
 pub mod produce;
 pub mod update_features;
+pub mod sync_group;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -90,28 +100,38 @@ pub fn start(
         1 => call.spawn(TaskClass::Fetch, fetch::handle),
         2 => call.answer(TaskClass::Fetch, list_offsets::handle),
         3 => (call.without_repeats()?).answer_within_memory(TaskClass::Fetch, metadata::handle),
+        8 => call.answer(TaskClass::Fetch, offset_commit::handle),
+        9 => call.answer_within_memory(TaskClass::Fetch, offset_fetch::handle),
         10 => call.answer(TaskClass::Fetch, find_coordinator::handle),
+        11 => call.answer(TaskClass::Fetch, join_group::handle),
+        12 => call.answer(TaskClass::Fetch, heartbeat::handle),
+        13 => call.answer(TaskClass::Fetch, leave_group::handle),
+        14 => call.answer(TaskClass::Fetch, sync_group::handle),
+        15 => call.answer_within_memory(TaskClass::Fetch, describe_groups::handle),
+        16 => call.answer_within_memory(TaskClass::Fetch, list_groups::handle),
         18 => call.answer(TaskClass::Fetch, api_versions::handle),
         19 => call.answer(TaskClass::Fetch, create_topics::handle),
         20 => call.answer(TaskClass::Fetch, delete_topics::handle),
         21 => call.answer(TaskClass::Fetch, delete_records::handle),
         22 => call.answer(TaskClass::Fetch, init_producer_id::handle),
+        23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
         32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
         33 => call.answer(TaskClass::Fetch, alter_configs::handle),
         35 => call.answer_within_memory(TaskClass::Fetch, describe_log_dirs::handle),
         37 => call.answer(TaskClass::Fetch, create_partitions::handle),
+        42 => call.answer(TaskClass::Fetch, delete_groups::handle),
         43 => call.answer_within_memory(TaskClass::Fetch, elect_leaders::handle),
+        44 => call.answer(TaskClass::Fetch, incremental_alter_configs::handle),
         45 => call.answer(TaskClass::Fetch, alter_partition_reassignments::handle),
         46 => call.answer_within_memory(TaskClass::Fetch, list_partition_reassignments::handle),
+        47 => call.answer(TaskClass::Fetch, offset_delete::handle),
         50 => call.answer(TaskClass::Fetch, describe_user_scram_credentials::handle),
         55 => call.answer(TaskClass::Fetch, describe_quorum::handle),
         57 => call.answer(TaskClass::Fetch, update_features::handle),
-        61 => call.answer_within_memory(TaskClass::Fetch, describe_producers::handle),
-        44 => call.answer(TaskClass::Fetch, incremental_alter_configs::handle),
-        74 => call.answer_within_memory(TaskClass::Fetch, list_config_resources::handle),
         60 => call.answer(TaskClass::Fetch, describe_cluster::handle),
+        61 => call.answer_within_memory(TaskClass::Fetch, describe_producers::handle),
+        74 => call.answer_within_memory(TaskClass::Fetch, list_config_resources::handle),
         75 => call.answer_within_memory(TaskClass::Fetch, describe_topic_partitions::handle),
-        23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
         // Every key of the served table stands above; a key that does not is a fault of ours.
         _ => Err(unserved(&call.header)),
     }

@@ -30,7 +30,7 @@ use crate::base::time::MonotonicNs;
 use crate::cluster::image::{Image, TopicImage};
 use crate::io;
 use crate::io::reply::reply_slot;
-use crate::log::BufferBytes;
+use crate::log::{AppendOrigin, BufferBytes};
 use crate::metrics::Visit;
 use crate::partition::RequiredAcks;
 use crate::server::connection::{CloseReason, Progress};
@@ -118,6 +118,7 @@ fn send_all(
         let message = AppendMessage {
             entries: outgoing.entries,
             required_acks,
+            origin: AppendOrigin::Client,
             deadline,
             from: shard.id(),
             visit: Visit::sent(io::now()),

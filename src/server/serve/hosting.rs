@@ -11,6 +11,8 @@ use crate::io::task::JoinHandle;
 use crate::io::{self, TaskClass};
 use crate::log::{LogConfig, LogError, LogIdentity};
 use crate::partition::{Departure, Leadership, Partition, PartitionOptions};
+use crate::server::groups::OFFSETS_TOPIC;
+use crate::server::node::Node;
 use crate::shard::Shard;
 
 /// Logs of one shard that open, are created or deleted at a time: enough that one flush serves
@@ -119,6 +121,7 @@ async fn finish((id, opening): Opening) -> Option<(TopicPartition, String)> {
 }
 
 async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
+    let is_of_groups = order.identity.topic == OFFSETS_TOPIC;
     let logs = shard.logs().of(order.directory)?;
     let log = if logs.has_folder(&order.identity).await? {
         logs.open_log(order.identity, order.config).await?
@@ -138,13 +141,20 @@ async fn host(shard: &Rc<Shard>, order: HostOrder) -> Result<(), LogError> {
         metrics: Rc::clone(shard.metrics()),
     };
     shard.insert(Partition::new(options, order.leadership));
+    if is_of_groups && let Some(node) = shard.attachment::<Node>() {
+        node.groups().host(shard, order.id);
+    }
     Ok(())
 }
 
 /// Gives partitions up and deletes their logs, several at a time.
 pub async fn delete_all(shard: Rc<Shard>, ids: Vec<TopicPartition>) {
     let mut deleting = VecDeque::new();
+    let node = shard.attachment::<Node>();
     for id in ids {
+        if let Some(node) = &node {
+            node.groups().release(id);
+        }
         let Some(partition) = shard.remove(id, Departure::Deleted) else {
             continue;
         };

@@ -152,6 +152,7 @@ async fn shard_main(
         control: plan.control.clone(),
         metrics,
         connections_bytes: plan.connections_bytes,
+        requests_bytes: plan.requests_bytes,
         fetch_sessions_max: plan.fetch_sessions_max,
         random_seed: plan.random_seed ^ u64::from(id.0),
     });
@@ -232,6 +233,8 @@ async fn tell(mut failed: OfflineDirectory, failures: &InboxSender<OfflineDirect
 /// Takes no new connection, lets requests in flight be answered, then closes every connection.
 async fn drain(node: &Rc<Node>) {
     node.stop();
+    // Members that wait for a rebalance go elsewhere.
+    node.groups().release_all();
     for connection in node.connections().all() {
         connection.stop_waiting();
     }

@@ -1,0 +1,136 @@
+//! OffsetCommit (8), versions 2 to 9 (KIP-211, KIP-320, KIP-345, KIP-848). The answer waits until
+//! the offsets are durable.
+//!
+//! Not served: version 10, which names topics by their ids (KIP-848).
+
+use crate::base::error_code::ErrorCode;
+use crate::base::ids::PartitionIndex;
+use crate::cluster::image::Image;
+use crate::coordinator::group::{
+    CommitPartition, CommitTopic, OffsetCommit, Operation, Response, TopicCodes,
+};
+use crate::server::context::RequestContext;
+use crate::server::groups;
+use crate::wire::header::RequestHeader;
+use crate::wire::messages::offset_commit::{
+    OffsetCommitRequest, OffsetCommitRequestTopic, OffsetCommitResponse,
+    OffsetCommitResponsePartition, OffsetCommitResponseTopic,
+};
+
+/// First version that tells a group that is not known by its own code.
+const UNKNOWN_GROUP_FROM: i16 = 9;
+
+/// Answers a request.
+pub async fn handle(
+    context: &RequestContext,
+    header: &RequestHeader,
+    request: OffsetCommitRequest,
+) -> OffsetCommitResponse {
+    let (known, mut topics) = sort(&context.node().image_ref(), request.topics);
+    if !known.is_empty() {
+        let asked: Vec<(String, Vec<PartitionIndex>)> = known.iter().map(indexes).collect();
+        let operation = Operation::CommitOffsets(OffsetCommit {
+            group_id: request.group_id.as_str().into(),
+            generation_id: request.generation_id_or_member_epoch,
+            member_id: request.member_id.into(),
+            instance_id: request.group_instance_id.map(Into::into),
+            retention_ms: request.retention_time_ms,
+            tells_unknown_group: header.api_version >= UNKNOWN_GROUP_FROM,
+            topics: known,
+        });
+        let answer = groups::ask(context, &request.group_id, operation).await;
+        let answer = groups::expect(answer, |response| match response {
+            Response::CommitOffsets(result) => Some(result),
+            _ => None,
+        });
+        let codes = match answer {
+            Ok(Ok(codes)) => codes,
+            Ok(Err(code)) | Err(code) => (asked.into_iter())
+                .map(|(name, indexes)| TopicCodes {
+                    name,
+                    partitions: indexes.into_iter().map(|index| (index, code)).collect(),
+                })
+                .collect(),
+        };
+        merge(&mut topics, codes);
+    }
+    OffsetCommitResponse {
+        throttle_time_ms: 0,
+        topics,
+    }
+}
+
+fn indexes(topic: &CommitTopic) -> (String, Vec<PartitionIndex>) {
+    let partitions = topic.partitions.iter();
+    (
+        topic.name.clone(),
+        partitions.map(|one| one.partition).collect(),
+    )
+}
+
+/// The commits for partitions that there are, and the answers for those that there are not.
+fn sort(
+    image: &Image,
+    asked: Vec<OffsetCommitRequestTopic>,
+) -> (Vec<CommitTopic>, Vec<OffsetCommitResponseTopic>) {
+    let (mut known, mut refused) = (Vec::new(), Vec::new());
+    for topic in asked {
+        let found = image.topics().by_name(&topic.name);
+        let (there, missing): (Vec<_>, Vec<_>) = topic.partitions.into_iter().partition(|one| {
+            found.is_some_and(|found| found.partition(one.partition_index).is_some())
+        });
+        if !missing.is_empty() {
+            let unknown = missing
+                .into_iter()
+                .map(|one| OffsetCommitResponsePartition {
+                    partition_index: one.partition_index,
+                    error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                });
+            refused.push(OffsetCommitResponseTopic {
+                name: topic.name.clone(),
+                partitions: unknown.collect(),
+            });
+        }
+        if !there.is_empty() {
+            let partitions = there.into_iter().map(|one| CommitPartition {
+                partition: one.partition_index,
+                offset: one.committed_offset,
+                leader_epoch: one.committed_leader_epoch,
+                metadata: one.committed_metadata,
+            });
+            known.push(CommitTopic {
+                name: topic.name,
+                partitions: partitions.collect(),
+            });
+        }
+    }
+    (known, refused)
+}
+
+/// Each topic once (`OffsetCommitResponse.Builder.merge`).
+fn merge(topics: &mut Vec<OffsetCommitResponseTopic>, codes: Vec<TopicCodes>) {
+    let places: Vec<(String, usize)> = (topics.iter().enumerate())
+        .map(|(place, topic)| (topic.name.clone(), place))
+        .collect();
+    let places: std::collections::HashMap<String, usize> = places.into_iter().collect();
+    for told in codes {
+        let partitions = told.partitions.into_iter();
+        let partitions =
+            partitions.map(
+                |(partition_index, error_code)| OffsetCommitResponsePartition {
+                    partition_index,
+                    error_code,
+                },
+            );
+        let known = places
+            .get(&told.name)
+            .and_then(|place| topics.get_mut(*place));
+        match known {
+            Some(known) => known.partitions.extend(partitions),
+            None => topics.push(OffsetCommitResponseTopic {
+                name: told.name,
+                partitions: partitions.collect(),
+            }),
+        }
+    }
+}
