@@ -351,11 +351,11 @@ fn a_kill_keeps_what_was_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged = -1;
     for kill in 0..kills {
-        let mut process = Process::start(folder.path());
-        if kill == 0 {
-            process.create_topic_with("t", 1, &[]);
-        }
+        let process = Process::start(folder.path());
         let mut client = Client::connect(process.address);
+        if kill == 0 {
+            client.create_topic_with("t", 1, &[]);
+        }
         find(&mut client);
         assert!(fetched(&mut client, "g") >= acknowledged, "kill {kill}");
         // Members whose rebalance the kill cuts short.

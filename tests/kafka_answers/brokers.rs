@@ -47,7 +47,8 @@ impl Broker {
         let settings = folder.join("server.properties");
         let text = format!(
             "{SETTINGS}listeners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={}\ncoreline.cores=1\n\
-             coreline.admin.listener=\n{more}",
+             coreline.admin.listener=\n\
+             offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n{more}",
             folder.join("data").display()
         );
         std::fs::write(&settings, text).expect("settings are written");

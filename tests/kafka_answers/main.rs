@@ -11,6 +11,7 @@ mod clusters;
 mod configs;
 mod data;
 mod features;
+mod groups;
 mod growth;
 mod partitions;
 mod quorum;
@@ -30,14 +31,19 @@ struct Brokers {
 }
 
 fn start() -> Brokers {
+    start_with("")
+}
+
+/// Both with more settings.
+fn start_with(more: &str) -> Brokers {
     let folder = tempfile::tempdir().expect("a folder");
     let within = |name: &str| {
         let path = folder.path().join(name);
         std::fs::create_dir(&path).expect("a folder");
         path
     };
-    let kafka = Broker::kafka(&within("kafka"));
-    let coreline = Broker::coreline(&within("coreline"));
+    let kafka = Broker::kafka_with(&within("kafka"), more);
+    let coreline = Broker::coreline_with(&within("coreline"), more);
     Brokers {
         session: Session {
             kafka: Peer::connect(true, kafka.port),
@@ -92,6 +98,14 @@ fn data_keys_answer_as_apache_kafka_does() {
     growth::compare(&mut brokers.session);
     partitions::compare(&mut brokers.session);
     judge(&brokers.session, 320);
+}
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn keys_of_groups_answer_as_apache_kafka_does() {
+    let mut brokers = start_with(groups::SETTINGS);
+    groups::compare(&mut brokers.session);
+    judge(&brokers.session, 150);
 }
 
 #[test]

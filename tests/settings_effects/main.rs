@@ -7,6 +7,7 @@ mod broker;
 mod changes;
 mod metadata;
 mod disk;
+mod groups;
 mod proofs;
 mod sockets;
 mod topics;

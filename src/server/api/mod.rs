@@ -103,10 +103,10 @@ pub fn start(
         8 => call.answer(TaskClass::Fetch, offset_commit::handle),
         9 => call.answer_within_memory(TaskClass::Fetch, offset_fetch::handle),
         10 => call.answer(TaskClass::Fetch, find_coordinator::handle),
-        11 => call.answer(TaskClass::Fetch, join_group::handle),
+        11 => call.answer_after_others(TaskClass::Fetch, join_group::handle),
         12 => call.answer(TaskClass::Fetch, heartbeat::handle),
         13 => call.answer(TaskClass::Fetch, leave_group::handle),
-        14 => call.answer(TaskClass::Fetch, sync_group::handle),
+        14 => call.answer_after_others(TaskClass::Fetch, sync_group::handle),
         15 => call.answer_within_memory(TaskClass::Fetch, describe_groups::handle),
         16 => call.answer_within_memory(TaskClass::Fetch, list_groups::handle),
         18 => call.answer(TaskClass::Fetch, api_versions::handle),
@@ -170,6 +170,30 @@ impl Call<'_> {
             async move |context: &RequestContext, header: &RequestHeader, request| {
                 let response = handler(context, header, request).await;
                 encode(&response, header.api_version, header.correlation_id)
+            },
+        )
+    }
+
+    /// A handler that waits for what other clients do: that time counts as theirs.
+    fn answer_after_others<Q, R, F>(
+        self,
+        class: TaskClass,
+        handler: F,
+    ) -> Result<Progress, CloseReason>
+    where
+        Q: Message + 'static,
+        R: Message + 'static,
+        F: AsyncFnOnce(&RequestContext, &RequestHeader, Q) -> R + 'static,
+    {
+        self.spawn(
+            class,
+            async move |context: &RequestContext, header: &RequestHeader, request| {
+                let started_at = io::now();
+                let response = handler(context, header, request).await;
+                let waited = io::now().since(started_at);
+                let mut answer = encode(&response, header.api_version, header.correlation_id)?;
+                answer.times.add(Stage::Park, waited);
+                Ok(answer)
             },
         )
     }

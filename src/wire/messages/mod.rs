@@ -3,8 +3,7 @@
 //! the records of the metadata log and of `__consumer_offsets`, the values of control records and
 //! what consumers put into their group's metadata, which have schemas of the same kind.
 //!
-//! A key is advertised once it stands in [`api`](super::api); those of groups and quotas do
-//! not yet.
+//! A key is advertised once it stands in [`api`](super::api); those of quotas do not yet.
 //!
 //! A struct's `Default` is Kafka's: where a schema names no default, a nullable string is empty
 //! and a nullable array has no elements, and neither is null.

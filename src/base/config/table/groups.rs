@@ -180,7 +180,7 @@ settings! {
     "Codec of the offsets topic, by number.";
     "offsets.topic.num.partitions": Int => Some("50"), AtLeast(1), ReadOnly, Effective;
     "Partitions of the offsets topic.";
-    "offsets.topic.replication.factor": Short => Some("3"), AtLeast(1), ReadOnly, Effective;
+    "offsets.topic.replication.factor": Short => Some("3"), AtLeast(1), ReadOnly, NotYet;
     "Replicas of the offsets topic.";
     "offsets.topic.segment.bytes": Int => Some("104857600"), AtLeast(1), ReadOnly, Effective;
     "Segment size of the offsets topic.";
