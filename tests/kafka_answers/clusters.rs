@@ -23,13 +23,18 @@ pub fn compare(session: &mut Session) {
 /// - ApiVersions itself is served to 4 here, since 5 asks for checks of cluster and node (KIP-1242)
 ///   that are not there; clients fall back by one request.
 /// - So is DescribeLogDirs: 5 tells which directories take nothing new, and none is so here.
-/// - Kafka serves groups, transactions and share groups, and so publishes their features.
+/// - Offsets are committed and fetched by topics' names: 10 names topics by their ids (KIP-848).
+/// - Kafka serves groups of other protocols, transactions and share groups, and so publishes their features.
 /// - Features are read at the log's end, which lies elsewhere.
 pub fn even_versions(peer: &Peer, response: &mut ApiVersionsResponse) {
     response
         .api_keys
         .retain(|one| api::find(one.api_key).is_some());
     for one in &mut response.api_keys {
+        if peer.is_kafka && (one.api_key.0 == 8 || one.api_key.0 == 9) {
+            assert_eq!(one.max_version, 10);
+            one.max_version = 9;
+        }
         if peer.is_kafka && (one.api_key.0 == 18 || one.api_key.0 == 35) {
             assert_eq!(one.max_version, 5);
             one.max_version = 4;

@@ -347,8 +347,9 @@ impl Ids {
             let mut ids = self.0.borrow_mut();
             ids.insert(peer.is_kafka, id.clone());
             let stem = id.split_at(id.len() - 36).0.to_owned();
+            // An old leader's id may be that of the member's last life.
             for text in [&mut response.member_id, &mut response.leader] {
-                *text = text.replace(&id, &stem);
+                text.truncate(text.len().saturating_sub(36));
             }
             for member in &mut response.members {
                 member.member_id = member.member_id.replace(&id, &stem);

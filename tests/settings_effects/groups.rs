@@ -149,7 +149,7 @@ fn commits_may_say_so_much_and_are_looked_at_so_often() {
 
 #[test]
 fn the_topic_of_offsets_is_made_by_its_settings() {
-    let process = Process::start(&[
+    let mut process = Process::start(&[
         "offsets.topic.num.partitions=3",
         "offsets.topic.segment.bytes=2097152",
         "offsets.topic.compression.codec=1",

@@ -112,6 +112,12 @@ impl Process {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
+    /// Has it end in order.
+    pub fn stop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        assert!(self.child.wait().unwrap().success(), "{}", self.log());
+    }
+
     /// Stops its threads where they are.
     pub fn pause(&self) {
         self.signal(Signal::SIGSTOP);

@@ -90,8 +90,7 @@ impl Group {
     fn join_known(&mut self, core: &mut Core, now: Now, ticket: Ticket, join: &Join) {
         let member_id = &join.member_id;
         if let Err(code) = self.validate(member_id, join.instance_id.as_ref()) {
-            let refused = JoinResponse::refused(member_id, code).without_protocol();
-            core.answer_join(ticket, refused);
+            core.answer_join(ticket, JoinResponse::refused(member_id, code));
             return;
         }
         let member = self.members.get(member_id);

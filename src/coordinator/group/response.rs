@@ -1,5 +1,7 @@
 //! What a group's coordinator answers, free of the versions of responses.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 
 use super::ids::{GroupId, InstanceId, MemberId};
@@ -54,7 +56,7 @@ pub struct JoinResponse {
     pub generation_id: GenerationId,
     /// The group's protocol type.
     pub protocol_type: Option<String>,
-    /// The protocol that was chosen; empty where there is none to tell, null after some errors.
+    /// The protocol that was chosen.
     pub protocol_name: Option<String>,
     /// The leader's id; empty without one.
     pub leader: String,
@@ -74,20 +76,11 @@ impl JoinResponse {
             error_code,
             generation_id: GenerationId::NONE,
             protocol_type: None,
-            protocol_name: Some(String::new()),
+            protocol_name: None,
             leader: String::new(),
             skip_assignment: false,
             member_id: member_id.to_owned(),
             members: Vec::new(),
-        }
-    }
-
-    /// The same, with a null instead of an empty name of a protocol.
-    #[must_use]
-    pub fn without_protocol(self) -> Self {
-        Self {
-            protocol_name: None,
-            ..self
         }
     }
 }
@@ -145,6 +138,26 @@ pub struct TopicCodes {
     pub name: String,
     /// Each partition with its code.
     pub partitions: Vec<(PartitionIndex, ErrorCode)>,
+}
+
+impl TopicCodes {
+    /// Adds `more` to `codes`, partitions of one topic to those that it has already.
+    pub fn merge(codes: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
+        let known = codes.iter().enumerate();
+        let mut places: HashMap<String, usize> = known
+            .map(|(place, one)| (one.name.clone(), place))
+            .collect();
+        for one in more {
+            let place = places.get(&one.name);
+            match place.and_then(|place| codes.get_mut(*place)) {
+                Some(known) => known.partitions.extend(one.partitions),
+                None => {
+                    places.insert(one.name.clone(), codes.len());
+                    codes.push(one);
+                }
+            }
+        }
+    }
 }
 
 /// A partition's committed offset, or -1.

@@ -154,7 +154,7 @@ impl Group {
     /// Puts another member id in the place of a static member's; whatever waited is fenced.
     pub(super) fn replace(&mut self, core: &mut Core, old: &MemberId, new: &MemberId) {
         let fenced = ErrorCode::FENCED_INSTANCE_ID;
-        let response = JoinResponse::refused(old, fenced).without_protocol();
+        let response = JoinResponse::refused(old, fenced);
         self.complete_join(core, old, response);
         self.complete_sync(core, old, SyncResponse::refused(fenced));
         let Some(mut member) = self.members.remove(old) else {

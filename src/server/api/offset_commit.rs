@@ -26,7 +26,7 @@ pub async fn handle(
     header: &RequestHeader,
     request: OffsetCommitRequest,
 ) -> OffsetCommitResponse {
-    let (known, mut topics) = sort(&context.node().image_ref(), request.topics);
+    let (known, mut refused) = sort(&context.node().image_ref(), request.topics);
     if !known.is_empty() {
         let asked: Vec<(String, Vec<PartitionIndex>)> = known.iter().map(indexes).collect();
         let operation = Operation::CommitOffsets(OffsetCommit {
@@ -52,11 +52,15 @@ pub async fn handle(
                 })
                 .collect(),
         };
-        merge(&mut topics, codes);
+        // Each topic once, where some of it was refused (`OffsetCommitResponse.Builder`).
+        match refused.is_empty() {
+            true => refused = codes,
+            false => TopicCodes::merge(&mut refused, codes),
+        }
     }
     OffsetCommitResponse {
         throttle_time_ms: 0,
-        topics,
+        topics: refused.into_iter().map(response_topic).collect(),
     }
 }
 
@@ -72,7 +76,7 @@ fn indexes(topic: &CommitTopic) -> (String, Vec<PartitionIndex>) {
 fn sort(
     image: &Image,
     asked: Vec<OffsetCommitRequestTopic>,
-) -> (Vec<CommitTopic>, Vec<OffsetCommitResponseTopic>) {
+) -> (Vec<CommitTopic>, Vec<TopicCodes>) {
     let (mut known, mut refused) = (Vec::new(), Vec::new());
     for topic in asked {
         let found = image.topics().by_name(&topic.name);
@@ -80,16 +84,13 @@ fn sort(
             found.is_some_and(|found| found.partition(one.partition_index).is_some())
         });
         if !missing.is_empty() {
-            let unknown = missing
-                .into_iter()
-                .map(|one| OffsetCommitResponsePartition {
-                    partition_index: one.partition_index,
-                    error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                });
-            refused.push(OffsetCommitResponseTopic {
+            let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+            let unknown = missing.into_iter().map(|one| (one.partition_index, code));
+            let unknown = TopicCodes {
                 name: topic.name.clone(),
                 partitions: unknown.collect(),
-            });
+            };
+            TopicCodes::merge(&mut refused, [unknown]);
         }
         if !there.is_empty() {
             let partitions = there.into_iter().map(|one| CommitPartition {
@@ -107,30 +108,17 @@ fn sort(
     (known, refused)
 }
 
-/// Each topic once (`OffsetCommitResponse.Builder.merge`).
-fn merge(topics: &mut Vec<OffsetCommitResponseTopic>, codes: Vec<TopicCodes>) {
-    let places: Vec<(String, usize)> = (topics.iter().enumerate())
-        .map(|(place, topic)| (topic.name.clone(), place))
-        .collect();
-    let places: std::collections::HashMap<String, usize> = places.into_iter().collect();
-    for told in codes {
-        let partitions = told.partitions.into_iter();
-        let partitions =
-            partitions.map(
+fn response_topic(told: TopicCodes) -> OffsetCommitResponseTopic {
+    let partitions = told.partitions.into_iter();
+    OffsetCommitResponseTopic {
+        name: told.name,
+        partitions: partitions
+            .map(
                 |(partition_index, error_code)| OffsetCommitResponsePartition {
                     partition_index,
                     error_code,
                 },
-            );
-        let known = places
-            .get(&told.name)
-            .and_then(|place| topics.get_mut(*place));
-        match known {
-            Some(known) => known.partitions.extend(partitions),
-            None => topics.push(OffsetCommitResponseTopic {
-                name: told.name,
-                partitions: partitions.collect(),
-            }),
-        }
+            )
+            .collect(),
     }
 }

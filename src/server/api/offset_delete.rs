@@ -17,7 +17,7 @@ pub async fn handle(
     _header: &RequestHeader,
     request: OffsetDeleteRequest,
 ) -> OffsetDeleteResponse {
-    let (known, unknown) = sort(&context.node().image_ref(), request.topics);
+    let (known, mut unknown) = sort(&context.node().image_ref(), request.topics);
     let answer = match request.group_id.is_empty() {
         true => Err(ErrorCode::INVALID_GROUP_ID),
         false => {
@@ -39,7 +39,8 @@ pub async fn handle(
             ..OffsetDeleteResponse::default()
         },
         Ok(codes) => {
-            let topics = unknown.into_iter().chain(codes).map(response_topic);
+            TopicCodes::merge(&mut unknown, codes);
+            let topics = unknown.into_iter().map(response_topic);
             OffsetDeleteResponse {
                 topics: topics.collect(),
                 ..OffsetDeleteResponse::default()
@@ -76,10 +77,11 @@ fn sort(
             indexes.partition(|index| found.is_some_and(|found| found.partition(*index).is_some()));
         if !missing.is_empty() {
             let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-            unknown.push(TopicCodes {
+            let missing = TopicCodes {
                 name: topic.name.clone(),
                 partitions: missing.into_iter().map(|index| (index, code)).collect(),
-            });
+            };
+            TopicCodes::merge(&mut unknown, [missing]);
         }
         if !there.is_empty() {
             known.push(TopicPartitions {
