@@ -1,5 +1,6 @@
 //! The way to a group's coordinator: the partition of its id, the shard of the partition, one hop.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{PartitionIndex, TopicPartition};
 use crate::base::limits::MIB;
 use crate::cluster::image::Image;
-use crate::coordinator::group::{GroupConfig, Operation, Response};
+use crate::coordinator::group::{GroupConfig, GroupMemory, Operation, Response};
 use crate::coordinator::group_service::{GroupAnswer, GroupServiceOptions};
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::shard::{Shard, ShardMessage};
@@ -22,8 +23,8 @@ pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What is read at a time while groups are loaded (`offsets.load.buffer.size`).
 const LOAD_BYTES: usize = 5 * MIB;
-/// Metadata and assignments of all members may take such a part of a shard's memory for requests.
-const MEMBERS_DIVISOR: usize = 4;
+/// Groups and offsets may take such a part of what a shard has for requests, beside it.
+const GROUPS_DIVISOR: usize = 4;
 
 /// How coordinators work under these settings.
 #[must_use]
@@ -38,8 +39,8 @@ pub fn options(config: &BrokerConfig, requests_bytes: usize) -> GroupServiceOpti
             offset_metadata_max: settings.offset_metadata_max,
             offsets_retention: settings.offsets_retention,
             retention_check_interval: settings.retention_check_interval,
-            member_bytes_max: requests_bytes / MEMBERS_DIVISOR,
         },
+        memory: GroupMemory::new(requests_bytes / GROUPS_DIVISOR),
         commit_timeout: COMMIT_TIMEOUT,
         load_bytes: LOAD_BYTES,
         codec: Codec::from_id(settings.topic_codec).unwrap_or_default(),
@@ -121,13 +122,12 @@ pub fn homes(image: &Image) -> Vec<TopicPartition> {
     of_topic.collect()
 }
 
-/// Groups that are asked for, by the partition that has them, each with its place in the request.
-pub fn by_home<'a>(
-    image: &Image,
-    groups: impl Iterator<Item = &'a str>,
-) -> Vec<(Option<TopicPartition>, Vec<(usize, String)>)> {
-    let mut homes: std::collections::BTreeMap<Option<TopicPartition>, Vec<(usize, String)>> =
-        std::collections::BTreeMap::new();
+/// Groups of one partition, if there is one, each with its place in the request.
+pub type OfHome = (Option<TopicPartition>, Vec<(usize, String)>);
+
+/// Groups that are asked for, by the partition that has them.
+pub fn by_home<'a>(image: &Image, groups: impl Iterator<Item = &'a str>) -> Vec<OfHome> {
+    let mut homes: BTreeMap<Option<TopicPartition>, Vec<(usize, String)>> = BTreeMap::new();
     for (place, group_id) in groups.enumerate() {
         let home = home_of(image, group_id);
         let of_home = homes.entry(home).or_default();

@@ -61,7 +61,7 @@ impl GroupCoordinator {
                 Some(group) => {
                     self.tombstones_of(&id, &mut records);
                     records.push(group.tombstone());
-                    removed.extend(self.groups.remove(&id));
+                    removed.extend(self.take_group(&id));
                     ErrorCode::NONE
                 }
             };

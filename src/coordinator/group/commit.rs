@@ -2,6 +2,8 @@
 
 use super::coordinator::GroupCoordinator;
 use super::core::{AfterWrite, Now, Ticket};
+use super::memory::{GROUP_BYTES, OFFSET_BYTES};
+use super::offsets::OffsetEntry;
 use super::operation::{CommitPartition, OffsetCommit};
 use super::record::{CommittedOffset, Record};
 use super::response::{Response, TopicCodes};
@@ -59,8 +61,8 @@ impl GroupCoordinator {
     fn check_commit(&mut self, now: Now, commit: &OffsetCommit) -> Result<(), ErrorCode> {
         let Some(group) = self.groups.get(&commit.group_id) else {
             if commit.generation_id.0 < 0 {
-                let id = commit.group_id.clone();
-                self.groups.insert(id.clone(), Group::new(id, now.wall));
+                self.check_room(commit)?;
+                self.insert_group(Group::new(commit.group_id.clone(), now.wall));
                 return Ok(());
             }
             return Err(match commit.tells_unknown_group {
@@ -69,14 +71,39 @@ impl GroupCoordinator {
             });
         };
         group.check_commit(commit)?;
+        self.check_room(commit)?;
         // A commit is a sign of life.
-        if matches!(
-            group.state,
-            GroupState::Stable | GroupState::PreparingRebalance
-        ) {
+        if let Some(group) = self.groups.get(&commit.group_id)
+            && matches!(
+                group.state,
+                GroupState::Stable | GroupState::PreparingRebalance
+            )
+        {
             group.restart_session(&mut self.core, now, &commit.member_id);
         }
         Ok(())
+    }
+}
+
+impl GroupCoordinator {
+    /// Offsets that were not there before need memory, and may not have it.
+    fn check_room(&self, commit: &OffsetCommit) -> Result<(), ErrorCode> {
+        let is_new = !self.groups.contains_key(&commit.group_id);
+        let mut bytes = if is_new { GROUP_BYTES } else { 0 };
+        for topic in &commit.topics {
+            for one in &topic.partitions {
+                let known = self
+                    .offsets
+                    .get(&commit.group_id, &topic.name, one.partition);
+                let metadata = one.metadata.as_deref().map_or(0, str::len);
+                let known = known.map_or(0, OffsetEntry::bytes);
+                bytes += (OFFSET_BYTES + metadata).saturating_sub(known);
+            }
+        }
+        match self.core.charge.has_room(bytes) {
+            true => Ok(()),
+            false => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        }
     }
 }
 

@@ -19,10 +19,6 @@ pub struct GroupConfig {
     pub offsets_retention: Duration,
     /// `offsets.retention.check.interval.ms`.
     pub retention_check_interval: Duration,
-    /// Most bytes of the metadata and assignments of all members of one partition's groups. A
-    /// join that would pass it is told to try again (COORDINATOR_NOT_AVAILABLE). Kafka has no
-    /// such limit.
-    pub member_bytes_max: usize,
 }
 
 impl Default for GroupConfig {
@@ -35,7 +31,6 @@ impl Default for GroupConfig {
             offset_metadata_max: 4_096,
             offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
             retention_check_interval: Duration::from_secs(10 * 60),
-            member_bytes_max: 256 << 20,
         }
     }
 }
@@ -51,5 +46,8 @@ pub const PENDING_MEMBERS_MAX: usize = 10_000;
 pub const EXPIRY_GROUPS_MAX: usize = 200;
 /// How soon such a look goes on.
 pub const EXPIRY_PAUSE: Duration = Duration::from_millis(10);
+/// Metadata and places of the offsets that one answer tells, in bytes; a request that asks for more
+/// is refused (INVALID_REQUEST). Kafka has no such limit.
+pub const FETCHED_BYTES_MAX: usize = 64 << 20;
 /// Records of one write that deletes offsets; more become several.
 pub const WRITE_RECORDS_MAX: usize = 1_000;

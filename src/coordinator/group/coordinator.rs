@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::config::{GroupConfig, WRITE_RECORDS_MAX};
 use super::core::{AfterWrite, Core, Effects, Now, Ticket, WriteId};
 use super::ids::GroupId;
+use super::member::Member;
+use super::memory::{GROUP_BYTES, GroupMemory, MEMBER_BYTES};
 use super::offsets::Offsets;
 use super::operation::{Heartbeat, Join, Leave, Operation, Sync};
 use super::record::Record;
@@ -39,9 +41,9 @@ pub struct GroupCoordinator {
 impl GroupCoordinator {
     /// Without a group; replay the partition, then say [`Self::loaded`].
     #[must_use]
-    pub fn new(config: GroupConfig) -> Self {
+    pub fn new(config: GroupConfig, memory: &GroupMemory) -> Self {
         Self {
-            core: Core::new(config),
+            core: Core::new(config, memory),
             groups: BTreeMap::new(),
             offsets: Offsets::default(),
             expiry_cursor: None,
@@ -128,6 +130,21 @@ impl GroupCoordinator {
         counts
     }
 
+    /// Makes a group known.
+    pub(super) fn insert_group(&mut self, group: Group) {
+        self.core.charge.add(group.bytes());
+        if let Some(before) = self.groups.insert(group.id.clone(), group) {
+            self.core.charge.give_back(before.bytes());
+        }
+    }
+
+    /// Forgets a group.
+    pub(super) fn take_group(&mut self, group_id: &GroupId) -> Option<Group> {
+        let group = self.groups.remove(group_id)?;
+        self.core.charge.give_back(group.bytes());
+        Some(group)
+    }
+
     pub(super) fn take_effects(&mut self) -> Effects {
         std::mem::take(&mut self.core.effects)
     }
@@ -166,7 +183,8 @@ impl GroupCoordinator {
             } = record
             {
                 let key = (group_id, topic.as_str(), *partition);
-                self.offsets.begin(key, write, value.clone());
+                let charge = &mut self.core.charge;
+                self.offsets.begin(charge, key, (write, value.clone()));
             }
         }
         self.core.write(records, after);
@@ -178,7 +196,8 @@ impl GroupCoordinator {
         };
         for (group_id, topic, index) in &in_flight.offsets {
             let key = (group_id, topic.as_str(), *index);
-            self.offsets.settle(key, write, result.is_ok());
+            let settled = (write, result.is_ok());
+            self.offsets.settle(&mut self.core.charge, key, settled);
         }
         match result {
             Ok(()) => self.after_commit(now, in_flight.after),
@@ -240,7 +259,9 @@ impl GroupCoordinator {
             }
             AfterWrite::DeleteGroups { answer, removed } => {
                 for group in removed {
-                    self.groups.entry(group.id.clone()).or_insert(group);
+                    if !self.groups.contains_key(&group.id) {
+                        self.insert_group(group);
+                    }
                 }
                 if let Some((ticket, response)) = answer {
                     self.core.answer(ticket, response.refused(code));
@@ -267,8 +288,12 @@ impl GroupCoordinator {
             return;
         }
         let is_new = !self.groups.contains_key(&join.group_id);
-        let group = self.groups.entry(join.group_id.clone());
-        let group = group.or_insert_with_key(|id| Group::new(id.clone(), now.wall));
+        if is_new {
+            self.insert_group(Group::new(join.group_id.clone(), now.wall));
+        }
+        let Some(group) = self.groups.get_mut(&join.group_id) else {
+            return;
+        };
         let writes = self.core.effects.writes.len();
         group.join(&mut self.core, now, ticket, join);
         if is_new && self.core.effects.writes.len() == writes {
@@ -295,12 +320,23 @@ impl GroupCoordinator {
         if !join.member_id.is_empty() && !self.groups.contains_key(&join.group_id) {
             return Err(ErrorCode::UNKNOWN_MEMBER_ID);
         }
+        match self.core.charge.has_room(self.growth(join)) {
+            true => Ok(()),
+            false => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        }
+    }
+
+    /// How much more memory a join takes: little or none where the member is known.
+    fn growth(&self, join: &Join) -> usize {
         let sent = join.protocols.iter();
         let sent: usize = sent.map(|one| one.name.len() + one.metadata.len()).sum();
-        if self.core.member_bytes.saturating_add(sent) > config.member_bytes_max {
-            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+        match self.groups.get(&join.group_id) {
+            None => GROUP_BYTES + MEMBER_BYTES + sent,
+            Some(group) => {
+                let known = group.members.get(&join.member_id).map_or(0, Member::bytes);
+                (MEMBER_BYTES + sent).saturating_sub(known)
+            }
         }
-        Ok(())
     }
 
     fn sync(&mut self, ticket: Ticket, sync: Sync) {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::config::GroupConfig;
 use super::ids::{GroupId, MemberId};
+use super::memory::{Charge, GroupMemory};
 use super::operation::FetchOffsets;
 use super::record::Record;
 use super::response::{JoinResponse, LeaveResponse, Response};
@@ -99,19 +100,19 @@ pub struct Core {
     pub(super) timers: Timers,
     pub(super) effects: Effects,
     pub(super) in_flight: BTreeMap<WriteId, InFlight>,
-    pub(super) member_bytes: usize,
+    pub(super) charge: Charge,
     pub(super) rebalances_completed: u64,
     last_write: u64,
 }
 
 impl Core {
-    pub(super) fn new(config: GroupConfig) -> Self {
+    pub(super) fn new(config: GroupConfig, memory: &GroupMemory) -> Self {
         Self {
             config,
             timers: Timers::default(),
             effects: Effects::default(),
             in_flight: BTreeMap::new(),
-            member_bytes: 0,
+            charge: Charge::new(memory),
             rebalances_completed: 0,
             last_write: 0,
         }

@@ -73,7 +73,7 @@ impl GroupCoordinator {
         let mut removed = Vec::new();
         if is_all && group.is_empty() && group.pending_len() == 0 {
             records.push(group.tombstone());
-            removed.extend(self.groups.remove(group_id));
+            removed.extend(self.take_group(group_id));
         }
         if !records.is_empty() {
             let after = AfterWrite::DeleteGroups {

@@ -2,8 +2,8 @@
 
 use super::coordinator::GroupCoordinator;
 use super::core::Ticket;
-use super::offsets::{OffsetEntry, TopicOffsets};
-use super::operation::{FetchOffsets, TopicPartitions};
+use super::offsets::OffsetEntry;
+use super::operation::FetchOffsets;
 use super::record::CommittedOffset;
 use super::response::{FetchedOffset, FetchedOffsets, FetchedTopic, Response};
 use crate::base::error_code::ErrorCode;
@@ -23,47 +23,69 @@ impl GroupCoordinator {
     }
 
     pub(super) fn fetched(&self, fetch: &FetchOffsets) -> FetchedOffsets {
-        let of_group = self.offsets.of_group(&fetch.group_id);
+        let mut left = fetch.bytes_max;
         let topics = match &fetch.topics {
-            Some(wanted) => wanted
-                .iter()
-                .map(|topic| wanted_of(of_group.and_then(|known| known.get(&topic.name)), topic))
-                .collect(),
-            None => of_group
-                .into_iter()
-                .flatten()
-                .map(|(name, known)| all_of(name, known))
-                .filter(|topic| !topic.partitions.is_empty())
-                .collect(),
+            Some(_) => self.fetched_some(fetch, &mut left),
+            None => self.fetched_all(fetch, &mut left),
         };
-        FetchedOffsets {
-            error_code: ErrorCode::NONE,
-            topics,
+        match topics {
+            Some(topics) => FetchedOffsets {
+                error_code: ErrorCode::NONE,
+                topics,
+            },
+            None => FetchedOffsets {
+                error_code: ErrorCode::INVALID_REQUEST,
+                topics: Vec::new(),
+            },
         }
     }
-}
 
-fn wanted_of(known: Option<&TopicOffsets>, wanted: &TopicPartitions) -> FetchedTopic {
-    let partitions = wanted.partitions.iter();
-    let fetched = |index: &PartitionIndex| {
-        let entry = known.and_then(|known| known.get(index));
-        fetched(*index, entry.and_then(OffsetEntry::committed))
-    };
-    FetchedTopic {
-        name: wanted.name.clone(),
-        partitions: partitions.map(fetched).collect(),
+    /// What is asked for; `None` when it is too much.
+    fn fetched_some(&self, fetch: &FetchOffsets, left: &mut usize) -> Option<Vec<FetchedTopic>> {
+        let of_group = self.offsets.of_group(&fetch.group_id);
+        let mut topics = Vec::new();
+        for wanted in fetch.topics.iter().flatten() {
+            let known = of_group.and_then(|known| known.get(&wanted.name));
+            let mut partitions = Vec::with_capacity(wanted.partitions.len());
+            for index in &wanted.partitions {
+                let entry = known.and_then(|known| known.get(index));
+                let offset = entry.and_then(OffsetEntry::committed);
+                partitions.push(take(fetched(*index, offset), left)?);
+            }
+            topics.push(FetchedTopic {
+                name: wanted.name.clone(),
+                partitions,
+            });
+        }
+        Some(topics)
+    }
+
+    /// All that there is; `None` when it is too much.
+    fn fetched_all(&self, fetch: &FetchOffsets, left: &mut usize) -> Option<Vec<FetchedTopic>> {
+        let of_group = self.offsets.of_group(&fetch.group_id);
+        let mut topics = Vec::new();
+        for (name, known) in of_group.into_iter().flatten() {
+            let mut partitions = Vec::new();
+            for (index, entry) in known {
+                if let Some(offset) = entry.committed() {
+                    partitions.push(take(fetched(*index, Some(offset)), left)?);
+                }
+            }
+            if !partitions.is_empty() {
+                topics.push(FetchedTopic {
+                    name: name.clone(),
+                    partitions,
+                });
+            }
+        }
+        Some(topics)
     }
 }
 
-fn all_of(name: &str, known: &TopicOffsets) -> FetchedTopic {
-    let stored = known.iter();
-    let stored = stored.filter_map(|(index, entry)| Some((*index, entry.committed()?)));
-    FetchedTopic {
-        name: name.to_owned(),
-        partitions: stored
-            .map(|(index, offset)| fetched(index, Some(offset)))
-            .collect(),
-    }
+/// Counts an offset towards the answer's limit.
+fn take(offset: FetchedOffset, left: &mut usize) -> Option<FetchedOffset> {
+    *left = left.checked_sub(offset.bytes())?;
+    Some(offset)
 }
 
 fn fetched(partition: PartitionIndex, offset: Option<&CommittedOffset>) -> FetchedOffset {

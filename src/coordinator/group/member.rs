@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::core::Ticket;
 use super::ids::{InstanceId, MemberId};
+use super::memory::MEMBER_BYTES;
 use super::operation::{Join, Protocol};
 use super::record::MemberValue;
 use super::response::{DescribedMember, JoinMember};
@@ -102,13 +103,13 @@ impl Member {
         self.protocols == distinct(protocols)
     }
 
-    /// Memory that grows with what the client sent.
+    /// Memory that is charged for it.
     pub(super) fn bytes(&self) -> usize {
         let protocols = self.protocols.iter();
         let protocols: usize = protocols
             .map(|one| one.name.len() + one.metadata.len())
             .sum();
-        protocols + self.assignment.len()
+        MEMBER_BYTES + protocols + self.assignment.len()
     }
 
     pub(super) fn for_leader(&self, protocol: Option<&str>) -> JoinMember {

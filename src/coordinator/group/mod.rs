@@ -32,6 +32,7 @@ mod ids;
 mod join;
 mod leave;
 mod member;
+mod memory;
 mod offset_delete;
 mod offsets;
 mod operation;
@@ -47,9 +48,10 @@ mod sync;
 mod timers;
 
 pub use self::core::{Effects, Now, Ticket, Write, WriteId, code_of_failed_append};
-pub use config::GroupConfig;
+pub use config::{FETCHED_BYTES_MAX, GroupConfig};
 pub use coordinator::{GroupCoordinator, GroupCounts};
 pub use ids::{GroupId, InstanceId, MemberId};
+pub use memory::GroupMemory;
 pub use operation::{
     Assignment, CommitPartition, CommitTopic, DeleteOffsets, FetchOffsets, Heartbeat, Join, Leave,
     LeavingMember, ListGroups, OffsetCommit, Operation, Protocol, Sync, TopicPartitions,

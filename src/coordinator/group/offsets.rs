@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::core::WriteId;
 use super::ids::GroupId;
+use super::memory::{Charge, OFFSET_BYTES};
 use super::record::CommittedOffset;
 use crate::base::ids::PartitionIndex;
 
@@ -28,10 +29,23 @@ impl OffsetEntry {
         }
     }
 
+    /// Memory that is charged for it.
+    pub fn bytes(&self) -> usize {
+        let pending = self.pending.iter().filter_map(|(_, value)| value.as_ref());
+        let values = self.committed.iter().chain(pending);
+        let values: usize = values
+            .map(|value| OFFSET_BYTES + value.metadata.len())
+            .sum();
+        values.max(OFFSET_BYTES)
+    }
+
     fn is_void(&self) -> bool {
         self.committed.is_none() && self.pending.is_empty()
     }
 }
+
+/// Which offset.
+type Key<'a> = (&'a GroupId, &'a str, PartitionIndex);
 
 /// One topic's offsets.
 pub type TopicOffsets = BTreeMap<PartitionIndex, OffsetEntry>;
@@ -69,11 +83,11 @@ impl Offsets {
     /// `write` will set an offset, or delete it.
     pub fn begin(
         &mut self,
-        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
-        write: WriteId,
-        value: Option<CommittedOffset>,
+        charge: &mut Charge,
+        key: Key<'_>,
+        (write, value): (WriteId, Option<CommittedOffset>),
     ) {
-        self.change((group_id, topic, index), |entry| {
+        self.change(charge, key, |entry| {
             entry.pending.push_back((write, value));
         });
     }
@@ -81,18 +95,18 @@ impl Offsets {
     /// `write` is committed, or has failed.
     pub fn settle(
         &mut self,
-        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
-        write: WriteId,
-        is_committed: bool,
+        charge: &mut Charge,
+        key: Key<'_>,
+        (write, is_committed): (WriteId, bool),
     ) {
-        self.change((group_id, topic, index), |entry| {
+        self.change(charge, key, |entry| {
             if !is_committed {
                 entry.pending.retain(|one| one.0 != write);
                 return;
             }
             // Those before it are in the log before it, or not at all.
             let upto = entry.pending.partition_point(|one| one.0 <= write);
-            if let Some((last, value)) = entry.pending.drain(..upto).last()
+            if let Some((last, value)) = entry.pending.drain(..upto).next_back()
                 && last == write
             {
                 entry.committed = value;
@@ -101,17 +115,14 @@ impl Offsets {
     }
 
     /// An offset as the log has it.
-    pub fn replay(
-        &mut self,
-        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
-        value: Option<CommittedOffset>,
-    ) {
-        self.change((group_id, topic, index), |entry| entry.committed = value);
+    pub fn replay(&mut self, charge: &mut Charge, key: Key<'_>, value: Option<CommittedOffset>) {
+        self.change(charge, key, |entry| entry.committed = value);
     }
 
     fn change(
         &mut self,
-        (group_id, topic, index): (&GroupId, &str, PartitionIndex),
+        charge: &mut Charge,
+        (group_id, topic, index): Key<'_>,
         change: impl FnOnce(&mut OffsetEntry),
     ) {
         let entry = self
@@ -120,8 +131,11 @@ impl Offsets {
             .and_then(|topics| topics.get_mut(topic))
             .and_then(|partitions| partitions.get_mut(&index));
         if let Some(entry) = entry {
+            charge.give_back(entry.bytes());
             change(entry);
-            if entry.is_void() {
+            if !entry.is_void() {
+                charge.add(entry.bytes());
+            } else {
                 self.remove(group_id, topic, index);
             }
             return;
@@ -129,6 +143,7 @@ impl Offsets {
         let mut entry = OffsetEntry::default();
         change(&mut entry);
         if !entry.is_void() {
+            charge.add(entry.bytes());
             let topics = self.groups.entry(group_id.clone()).or_default();
             let partitions = topics.entry(topic.to_owned()).or_default();
             partitions.insert(index, entry);

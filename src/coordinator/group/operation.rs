@@ -190,6 +190,8 @@ pub struct FetchOffsets {
     pub topics: Option<Vec<TopicPartitions>>,
     /// Whether what was committed before, but is not durable yet, is to be waited for.
     pub require_stable: bool,
+    /// What the answer may come to, in bytes of metadata and places.
+    pub bytes_max: usize,
 }
 
 /// OffsetDelete.

@@ -4,6 +4,7 @@ use super::coordinator::GroupCoordinator;
 use super::core::{Core, Now};
 use super::ids::GroupId;
 use super::member::Member;
+use super::memory::GROUP_BYTES;
 use super::record::{GroupValue, Record};
 use super::roster::Group;
 use super::state::GroupState;
@@ -15,8 +16,10 @@ impl GroupCoordinator {
     pub fn replay(&mut self, record: Record) {
         match record {
             Record::Group { group_id, value } => {
-                self.drop_group(&group_id);
+                self.take_group(&group_id);
                 if let Some(value) = value {
+                    // Its members are charged one by one.
+                    self.core.charge.add(GROUP_BYTES);
                     let group = Group::stored(&mut self.core, group_id.clone(), value);
                     self.groups.insert(group_id, group);
                 }
@@ -29,10 +32,10 @@ impl GroupCoordinator {
             } => {
                 if value.is_some() && !self.groups.contains_key(&group_id) {
                     // Its age counts from its commits: it never had a member.
-                    let group = Group::new(group_id.clone(), TimestampMs::NONE);
-                    self.groups.insert(group_id.clone(), group);
+                    self.insert_group(Group::new(group_id.clone(), TimestampMs::NONE));
                 }
-                self.offsets.replay((&group_id, &topic, partition), value);
+                let key = (&group_id, topic.as_str(), partition);
+                self.offsets.replay(&mut self.core.charge, key, value);
             }
         }
     }
@@ -53,13 +56,6 @@ impl GroupCoordinator {
             }
         }
         self.take_effects()
-    }
-
-    fn drop_group(&mut self, group_id: &GroupId) {
-        if let Some(group) = self.groups.remove(group_id) {
-            let bytes: usize = group.members.values().map(Member::bytes).sum();
-            self.core.member_bytes = self.core.member_bytes.saturating_sub(bytes);
-        }
     }
 }
 

@@ -191,6 +191,23 @@ pub struct FetchedOffsets {
     pub topics: Vec<FetchedTopic>,
 }
 
+impl FetchedOffsets {
+    /// Bytes of metadata and places.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let partitions = self.topics.iter().flat_map(|topic| &topic.partitions);
+        partitions.map(FetchedOffset::bytes).sum()
+    }
+}
+
+impl FetchedOffset {
+    /// Bytes of metadata and of its place.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.metadata.len()
+    }
+}
+
 /// A member as DescribeGroups tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribedMember {

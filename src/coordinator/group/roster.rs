@@ -9,6 +9,7 @@ use super::config::PENDING_MEMBERS_MAX;
 use super::core::{Core, Now, Ticket};
 use super::ids::{GroupId, InstanceId, MemberId};
 use super::member::{Member, distinct, duration_ms};
+use super::memory::{GROUP_BYTES, PENDING_MEMBER_BYTES};
 use super::operation::Join;
 use super::record::{GroupValue, Record};
 use super::response::{JoinResponse, Response, SyncResponse};
@@ -116,9 +117,9 @@ impl Group {
         }
         self.leader.get_or_insert_with(|| member.id.clone());
         self.count_protocols(&member, true);
-        core.member_bytes += member.bytes();
+        core.charge.add(member.bytes());
         self.awaiting_joins += usize::from(member.awaiting_join.is_some());
-        self.forget_pending(&member.id);
+        self.forget_pending(core, &member.id);
         self.members.insert(member.id.clone(), member);
     }
 
@@ -137,7 +138,7 @@ impl Group {
         );
         if let Some(member) = self.members.remove(member_id) {
             self.count_protocols(&member, false);
-            core.member_bytes = core.member_bytes.saturating_sub(member.bytes());
+            core.charge.give_back(member.bytes());
             if let Some(instance_id) = &member.instance_id {
                 self.static_members.remove(instance_id);
             }
@@ -145,7 +146,7 @@ impl Group {
         if self.is_leader(member_id) {
             self.leader = self.members.keys().next().cloned();
         }
-        self.forget_pending(member_id);
+        self.forget_pending(core, member_id);
         self.pending_syncs.remove(member_id);
         core.timers
             .cancel(&Timer::Session(self.id.clone(), member_id.into()));
@@ -182,11 +183,11 @@ impl Group {
             return;
         };
         self.count_protocols(&member, false);
-        core.member_bytes = core.member_bytes.saturating_sub(member.bytes());
+        core.charge.give_back(member.bytes());
         member.protocols = distinct(&join.protocols);
         member.rebalance_timeout_ms = join.rebalance_timeout_ms;
         member.session_timeout_ms = join.session_timeout_ms;
-        core.member_bytes += member.bytes();
+        core.charge.add(member.bytes());
         self.count_protocols(&member, true);
         self.members.insert(member.id.clone(), member);
     }
@@ -241,8 +242,8 @@ impl Group {
 
     pub(super) fn assign(&mut self, core: &mut Core, member_id: &str, assignment: Bytes) {
         if let Some(member) = self.members.get_mut(member_id) {
-            core.member_bytes = core.member_bytes.saturating_sub(member.assignment.len());
-            core.member_bytes += assignment.len();
+            core.charge.give_back(member.assignment.len());
+            core.charge.add(assignment.len());
             member.assignment = assignment;
         }
     }
@@ -254,17 +255,22 @@ impl Group {
                 break;
             };
             if self.pending_joins.remove(&oldest) {
+                core.charge.give_back(PENDING_MEMBER_BYTES);
                 let session = Timer::Session(self.id.clone(), oldest);
                 core.timers.cancel(&session);
             }
         }
+        core.charge.add(PENDING_MEMBER_BYTES);
         self.pending_order.push_back(member_id.clone());
         self.pending_joins.insert(member_id);
     }
 
-    fn forget_pending(&mut self, member_id: &str) {
-        if self.pending_joins.remove(member_id) && self.pending_joins.is_empty() {
-            self.pending_order.clear();
+    fn forget_pending(&mut self, core: &mut Core, member_id: &str) {
+        if self.pending_joins.remove(member_id) {
+            core.charge.give_back(PENDING_MEMBER_BYTES);
+            if self.pending_joins.is_empty() {
+                self.pending_order.clear();
+            }
         }
         // Ids that have come back since need no place in the order.
         if self.pending_order.len() > 2 * PENDING_MEMBERS_MAX {
@@ -288,6 +294,12 @@ impl Group {
                 self.supporters.remove(&protocol.name);
             }
         }
+    }
+
+    /// Memory that is charged for the group as a whole.
+    pub(super) fn bytes(&self) -> usize {
+        let members: usize = self.members.values().map(Member::bytes).sum();
+        GROUP_BYTES + members + self.pending_joins.len() * PENDING_MEMBER_BYTES
     }
 
     /// Whether this is who it says (`ClassicGroup.validateMember`).

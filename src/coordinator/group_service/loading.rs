@@ -54,7 +54,7 @@ pub async fn load(
 ) -> Result<GroupCoordinator, LoadFault> {
     let partition = shard.partition(id).ok_or(PartitionError::Unknown)?;
     let mut loader = Loader {
-        coordinator: GroupCoordinator::new(options.groups.clone()),
+        coordinator: GroupCoordinator::new(options.groups.clone(), &options.memory),
         open: HashMap::new(),
     };
     let mut next = partition.log().log_start_offset();

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::group::{GroupConfig, GroupCounts, Operation, Response};
+use super::group::{GroupConfig, GroupCounts, GroupMemory, Operation, Response};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::TopicPartition;
 use crate::io::reply::ReplySender;
@@ -33,6 +33,8 @@ pub type GroupAnswer = Result<Response, ErrorCode>;
 pub struct GroupServiceOptions {
     /// The settings of groups and offsets.
     pub groups: GroupConfig,
+    /// What all groups of the shard may take.
+    pub memory: GroupMemory,
     /// `offsets.commit.timeout.ms`: how long records may wait for room in the log.
     pub commit_timeout: Duration,
     /// `offsets.load.buffer.size`: read at a time while a partition is loaded.

@@ -1,12 +1,14 @@
 //! OffsetFetch (9), versions 1 to 9 (KIP-88, KIP-320, KIP-447, KIP-709, KIP-848).
 //!
+//! An answer has a limit (`FETCHED_BYTES_MAX`); a group whose offsets would pass it is refused.
+//!
 //! Not served: version 10, which names topics by their ids. Member ids and epochs (version 9)
 //! belong to another protocol than the classic one and are not looked at.
 
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{LeaderEpoch, Offset};
 use crate::coordinator::group::{
-    FetchOffsets, FetchedOffsets, Operation, Response, TopicPartitions,
+    FETCHED_BYTES_MAX, FetchOffsets, FetchedOffsets, Operation, Response, TopicPartitions,
 };
 use crate::server::context::RequestContext;
 use crate::server::groups;
@@ -44,9 +46,11 @@ pub async fn handle(
         };
         let topics = request.topics.map(wanted);
         let fetch = (request.group_id, topics, require_stable);
-        return single(fetched(context, fetch).await, header.api_version);
+        let told = fetched(context, fetch, FETCHED_BYTES_MAX).await;
+        return single(told, header.api_version);
     }
     let mut told = Vec::with_capacity(request.groups.len());
+    let mut left = FETCHED_BYTES_MAX;
     for group in request.groups {
         let topics = group.topics.map(|topics| {
             let topics = topics.into_iter().map(|topic| TopicPartitions {
@@ -56,7 +60,9 @@ pub async fn handle(
             topics.collect()
         });
         let fetch = (group.group_id.clone(), topics, require_stable);
-        told.push(of_group(group.group_id, fetched(context, fetch).await));
+        let of_one = fetched(context, fetch, left).await;
+        left = left.saturating_sub(of_one.0.bytes());
+        told.push(of_group(group.group_id, of_one));
     }
     OffsetFetchResponse {
         groups: told,
@@ -68,12 +74,17 @@ type Wanted = (String, Option<Vec<TopicPartitions>>, bool);
 type Told = (FetchedOffsets, Option<Vec<TopicPartitions>>);
 
 /// The group's offsets; with an error also what was asked for.
-async fn fetched(context: &RequestContext, (group_id, topics, require_stable): Wanted) -> Told {
+async fn fetched(
+    context: &RequestContext,
+    (group_id, topics, require_stable): Wanted,
+    bytes_max: usize,
+) -> Told {
     let asked = topics.clone();
     let operation = Operation::FetchOffsets(FetchOffsets {
         group_id: group_id.as_str().into(),
         topics,
         require_stable,
+        bytes_max,
     });
     let answer = groups::ask(context, &group_id, operation).await;
     let answer = groups::expect(answer, |response| match response {

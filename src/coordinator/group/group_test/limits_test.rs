@@ -1,6 +1,7 @@
 //! Limits, each at it and one past it.
 
 use super::super::config::{NEW_MEMBER_JOIN_TIMEOUT, PENDING_MEMBERS_MAX};
+use super::super::memory::{GROUP_BYTES, MEMBER_BYTES, OFFSET_BYTES};
 use super::*;
 
 #[test]
@@ -71,23 +72,89 @@ fn a_flood_of_joins_without_an_id_forgets_the_oldest() {
 }
 
 #[test]
-fn members_take_as_much_memory_as_they_may() {
-    let bytes = {
+fn groups_take_as_much_memory_as_they_may() {
+    let member = {
         let one = consumer("range", "topic");
-        one.name.len() + one.metadata.len()
+        MEMBER_BYTES + one.name.len() + one.metadata.len()
     };
-    let mut harness = Harness::with(GroupConfig {
-        member_bytes_max: 2 * bytes,
-        ..GroupConfig::default()
-    });
-    harness.join(old_client());
+    let mut harness = Harness::within(GroupConfig::default(), GROUP_BYTES + 2 * member);
+    let first = harness.join(old_client());
     harness.join(old_client());
     let code = harness.join_code(old_client());
     assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    let other = Join {
+        group_id: "other".into(),
+        ..old_client()
+    };
+    assert_eq!(
+        harness.join_code(other),
+        ErrorCode::COORDINATOR_NOT_AVAILABLE
+    );
+    let code = commit_code(&mut harness, commit_of("other", "topic", 1));
+    assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    // Who is in may join again.
+    harness.pass_ms(7_000);
+    let joined = harness.joined(first);
+    let again = harness.join(known(&joined.member_id));
+    assert!(harness.joined(again).error_code.is_none());
     harness.pass_ms(90_000);
     assert_eq!(harness.state(), GroupState::Empty);
-    assert_eq!(harness.coordinator.core.member_bytes, 0);
+    assert_eq!(harness.memory.used(), GROUP_BYTES);
     harness.join(old_client());
+    harness.pass(Duration::from_secs(1_300));
+    assert_eq!(harness.state(), GroupState::Dead);
+    assert_eq!(harness.memory.used(), 0);
+}
+
+#[test]
+fn offsets_take_as_much_memory_as_they_may() {
+    let one = OFFSET_BYTES + "m".len();
+    let mut harness = Harness::within(GroupConfig::default(), GROUP_BYTES + 2 * one);
+    for topic in ["a", "b"] {
+        assert!(commit_code(&mut harness, commit_of("g", topic, 1)).is_none());
+    }
+    let code = commit_code(&mut harness, commit_of("g", "c", 1));
+    assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    // What is there may move on.
+    assert!(commit_code(&mut harness, commit_of("g", "a", 2)).is_none());
+    assert_eq!(fetched(&mut harness, "g", "a"), 2);
+    harness.answer(Operation::DeleteGroups(vec!["g".into()]));
+    assert_eq!(harness.memory.used(), 0);
+}
+
+#[test]
+fn an_answer_tells_as_many_offsets_as_it_may() {
+    let mut harness = Harness::new();
+    for topic in ["a", "b"] {
+        commit_code(&mut harness, commit_of("g", topic, 1));
+    }
+    let one = size_of::<FetchedOffset>() + "m".len();
+    for (bytes_max, code) in [
+        (2 * one, ErrorCode::NONE),
+        (2 * one - 1, ErrorCode::INVALID_REQUEST),
+    ] {
+        let all = FetchOffsets {
+            topics: None,
+            bytes_max,
+            ..fetch_of("g", "")
+        };
+        let some = FetchOffsets {
+            topics: Some(
+                ["a", "b"]
+                    .map(|name| fetch_of("g", name).topics.unwrap().remove(0))
+                    .to_vec(),
+            ),
+            ..all.clone()
+        };
+        for fetch in [all, some] {
+            let Response::FetchOffsets(told) = harness.answer(Operation::FetchOffsets(fetch))
+            else {
+                panic!("another answer");
+            };
+            assert_eq!(told.error_code, code);
+            assert_eq!(told.topics.is_empty(), !code.is_none());
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ use crate::base::time::{MonotonicNs, TimestampMs};
 /// When the tests begin, by the wall.
 const BEGIN_MS: i64 = 1_700_000_000_000;
 
+const MEMORY_BYTES: usize = 1 << 30;
+
 pub(super) struct Harness {
     pub(super) coordinator: GroupCoordinator,
     pub(super) log: Vec<Record>,
@@ -29,6 +31,7 @@ pub(super) struct Harness {
     pub(super) held: VecDeque<Write>,
     pub(super) holds: bool,
     pub(super) answers: HashMap<Ticket, Response>,
+    pub(super) memory: GroupMemory,
     elapsed: Duration,
     tickets: u64,
 }
@@ -39,8 +42,14 @@ impl Harness {
     }
 
     pub(super) fn with(config: GroupConfig) -> Self {
+        Self::within(config, MEMORY_BYTES)
+    }
+
+    pub(super) fn within(config: GroupConfig, bytes_max: usize) -> Self {
+        let memory = GroupMemory::new(bytes_max);
         let mut harness = Self {
-            coordinator: GroupCoordinator::new(config),
+            coordinator: GroupCoordinator::new(config, &memory),
+            memory,
             log: Vec::new(),
             held: VecDeque::new(),
             holds: false,
@@ -209,7 +218,7 @@ impl Harness {
 
     /// Another coordinator with the state that the log holds.
     pub(super) fn replayed(&self, config: GroupConfig) -> GroupCoordinator {
-        let mut coordinator = GroupCoordinator::new(config);
+        let mut coordinator = GroupCoordinator::new(config, &self.memory);
         for record in &self.log {
             coordinator.replay(record.clone());
         }
@@ -327,6 +336,7 @@ pub(super) fn fetch_of(group_id: &str, topic: &str) -> FetchOffsets {
             partitions: vec![PartitionIndex(0)],
         }]),
         require_stable: false,
+        bytes_max: FETCHED_BYTES_MAX,
     }
 }
 

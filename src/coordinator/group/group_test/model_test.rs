@@ -236,14 +236,16 @@ impl Model {
             assert_eq!(stored.state, GroupState::Empty);
             assert!(stored.generation_id <= group.generation_id);
         }
-        assert_eq!(
-            live.core.member_bytes,
-            live.groups
-                .values()
-                .flat_map(|one| one.members.values())
-                .map(|one| one.bytes())
-                .sum()
-        );
+        let groups: usize = live.groups.values().map(|one| one.bytes()).sum();
+        let topics = live
+            .offsets
+            .groups()
+            .flat_map(|(_, topics)| topics.values());
+        let offsets: usize = topics
+            .flat_map(|topic| topic.values())
+            .map(|one| one.bytes())
+            .sum();
+        assert_eq!(live.core.charge.own(), groups + offsets);
     }
 
     fn misbehave(&mut self) {

@@ -1,0 +1,106 @@
+//! What groups and offsets take of a shard's memory. Every coordinator of a shard charges the same
+//! account; Kafka knows no such limit, only that of its heap.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A group without members, its tables included.
+pub const GROUP_BYTES: usize = 1_024;
+/// A member without its metadata, its deadline included.
+pub const MEMBER_BYTES: usize = 1_024;
+/// One that was given an id and is to come back with it.
+pub const PENDING_MEMBER_BYTES: usize = 512;
+/// An offset without its metadata.
+pub const OFFSET_BYTES: usize = 256;
+
+/// The account of one shard.
+#[derive(Clone, Debug)]
+pub struct GroupMemory {
+    used: Rc<Cell<usize>>,
+    bytes_max: usize,
+}
+
+impl GroupMemory {
+    /// Nothing is charged yet. What the log holds is loaded whatever it takes; what clients add is
+    /// refused past the limit.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            used: Rc::default(),
+            bytes_max,
+        }
+    }
+
+    /// Bytes that are charged.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used.get()
+    }
+}
+
+/// What one coordinator has charged; it is given back with it.
+#[derive(Debug)]
+pub struct Charge {
+    memory: GroupMemory,
+    own: usize,
+}
+
+impl Charge {
+    pub fn new(memory: &GroupMemory) -> Self {
+        Self {
+            memory: memory.clone(),
+            own: 0,
+        }
+    }
+
+    /// Whether so much more fits.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.memory.used().saturating_add(bytes) <= self.memory.bytes_max
+    }
+
+    pub fn add(&mut self, bytes: usize) {
+        self.own += bytes;
+        self.memory.used.set(self.memory.used() + bytes);
+    }
+
+    pub fn give_back(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.own, "more is given back than was charged");
+        let bytes = bytes.min(self.own);
+        self.own -= bytes;
+        self.memory
+            .used
+            .set(self.memory.used().saturating_sub(bytes));
+    }
+
+    /// What this coordinator has charged.
+    #[cfg(test)]
+    pub fn own(&self) -> usize {
+        self.own
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.give_back(self.own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinators_share_an_account_and_leave_it_as_they_found_it() {
+        let memory = GroupMemory::new(100);
+        let (mut one, mut other) = (Charge::new(&memory), Charge::new(&memory));
+        one.add(60);
+        assert!(other.has_room(40) && !other.has_room(41));
+        other.add(40);
+        one.give_back(10);
+        assert_eq!(memory.used(), 90);
+        drop(one);
+        assert_eq!((memory.used(), other.own()), (40, 40));
+        drop(other);
+        assert_eq!(memory.used(), 0);
+    }
+}
