@@ -304,6 +304,22 @@ impl Client {
         Self { stream, next: 0 }
     }
 
+    /// The same where the broker may be gone.
+    pub fn try_connect(address: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
+        stream.set_nodelay(true).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .ok()?;
+        Some(Self { stream, next: 0 })
+    }
+
+    /// The same as [`Self::send`] where the broker may be gone.
+    pub fn try_send<M: Message>(&mut self, request: &M, version: i16) -> Option<()> {
+        let bytes = self.encode(request, version);
+        self.stream.write_all(&bytes).ok()
+    }
+
     /// Sends a request without waiting; answers its correlation id.
     pub fn send<M: Message>(&mut self, request: &M, version: i16) -> i32 {
         let bytes = self.encode(request, version);

@@ -49,7 +49,16 @@ impl Process {
         Self::spawn(&folder.display().to_string(), 2, memory_bytes)
     }
 
+    /// On two shards with these settings too.
+    pub fn start_set(folder: &Path, settings: &[&str]) -> Self {
+        Self::spawn_set(&folder.display().to_string(), 2, MEMORY_BYTES, settings)
+    }
+
     fn spawn(log_dirs: &str, cores: usize, memory_bytes: u64) -> Self {
+        Self::spawn_set(log_dirs, cores, memory_bytes, &[])
+    }
+
+    fn spawn_set(log_dirs: &str, cores: usize, memory_bytes: u64, settings: &[&str]) -> Self {
         let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_coreline"));
         for setting in [
@@ -59,6 +68,9 @@ impl Process {
             format!("coreline.memory={memory_bytes}"),
             "coreline.admin.listener=".to_owned(),
         ] {
+            command.arg("--override").arg(setting);
+        }
+        for setting in settings {
             command.arg("--override").arg(setting);
         }
         let child = command

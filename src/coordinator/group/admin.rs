@@ -72,7 +72,7 @@ impl GroupCoordinator {
             answer: Some((ticket, response)),
             removed,
         };
-        self.write(records, after);
+        self.write_in_parts(records, after);
     }
 
     fn tombstones_of(&self, group_id: &GroupId, records: &mut Vec<Record>) {

@@ -49,5 +49,6 @@ pub const EXPIRY_PAUSE: Duration = Duration::from_millis(10);
 /// Metadata and places of the offsets that one answer tells, in bytes; a request that asks for more
 /// is refused (INVALID_REQUEST). Kafka has no such limit.
 pub const FETCHED_BYTES_MAX: usize = 64 << 20;
-/// Records of one write that deletes offsets; more become several.
+/// Records of one write that deletes offsets; more become several. What a client commits is one
+/// write, however many.
 pub const WRITE_RECORDS_MAX: usize = 1_000;

@@ -149,9 +149,21 @@ impl GroupCoordinator {
         std::mem::take(&mut self.core.effects)
     }
 
-    /// Has records appended and their offsets known to later operations. Without records `after`
-    /// happens at once.
-    pub(super) fn write(&mut self, mut records: Vec<Record>, after: AfterWrite) {
+    /// Has records appended, some at a time where there are many, and their offsets known to later
+    /// operations. `after` fails when some of them do.
+    pub(super) fn write_in_parts(&mut self, mut records: Vec<Record>, after: AfterWrite) {
+        let parts = records.len().div_ceil(WRITE_RECORDS_MAX) as u64;
+        let last = WriteId(self.core.next_write().0 + parts.saturating_sub(1));
+        while records.len() > WRITE_RECORDS_MAX {
+            let rest = records.split_off(WRITE_RECORDS_MAX);
+            let some = std::mem::replace(&mut records, rest);
+            self.write(some, AfterWrite::PartOf(last));
+        }
+        self.write(records, after);
+    }
+
+    /// Has records appended, all or none. Without records `after` happens at once.
+    pub(super) fn write(&mut self, records: Vec<Record>, after: AfterWrite) {
         if records.is_empty() {
             let (AfterWrite::Answer(ticket, response)
             | AfterWrite::DeleteGroups {
@@ -164,15 +176,6 @@ impl GroupCoordinator {
             self.core.answer(ticket, response);
             return;
         }
-        while records.len() > WRITE_RECORDS_MAX {
-            let rest = records.split_off(WRITE_RECORDS_MAX);
-            let some = std::mem::replace(&mut records, rest);
-            self.write_some(some, AfterWrite::Nothing);
-        }
-        self.write_some(records, after);
-    }
-
-    fn write_some(&mut self, records: Vec<Record>, after: AfterWrite) {
         let write = self.core.next_write();
         for record in &records {
             if let Record::Offset {
@@ -199,7 +202,7 @@ impl GroupCoordinator {
             let settled = (write, result.is_ok());
             self.offsets.settle(&mut self.core.charge, key, settled);
         }
-        match result {
+        match result.and(in_flight.parts) {
             Ok(()) => self.after_commit(now, in_flight.after),
             Err(code) => self.after_failure(now, in_flight.after, code),
         }
@@ -212,7 +215,7 @@ impl GroupCoordinator {
 
     fn after_commit(&mut self, now: Now, after: AfterWrite) {
         match after {
-            AfterWrite::Nothing | AfterWrite::NewGroup(_) => {}
+            AfterWrite::Nothing | AfterWrite::NewGroup(_) | AfterWrite::PartOf(_) => {}
             AfterWrite::Answer(ticket, response) => self.core.answer(ticket, response),
             AfterWrite::StoreAssignment {
                 group_id,
@@ -240,6 +243,11 @@ impl GroupCoordinator {
         match after {
             AfterWrite::Nothing => {}
             AfterWrite::NewGroup(group_id) => self.refuse_joins(&group_id, code),
+            AfterWrite::PartOf(last) => {
+                if let Some(whole) = self.core.in_flight.get_mut(&last) {
+                    whole.parts = Err(code);
+                }
+            }
             AfterWrite::Answer(ticket, response) => {
                 self.core.answer(ticket, response.refused(code));
             }
@@ -340,17 +348,14 @@ impl GroupCoordinator {
     }
 
     fn sync(&mut self, ticket: Ticket, sync: Sync) {
-        let refusal = match sync.group_id.is_empty() {
-            true => ErrorCode::INVALID_GROUP_ID,
-            false => ErrorCode::UNKNOWN_MEMBER_ID,
+        let refusal = match self.groups.get_mut(&sync.group_id) {
+            // There may be such a group: who is no member may commit under this name.
+            _ if sync.group_id.is_empty() => ErrorCode::INVALID_GROUP_ID,
+            Some(group) => return group.sync(&mut self.core, ticket, sync),
+            None => ErrorCode::UNKNOWN_MEMBER_ID,
         };
-        match self.groups.get_mut(&sync.group_id) {
-            Some(group) => group.sync(&mut self.core, ticket, sync),
-            None => {
-                let refused = Response::Sync(SyncResponse::refused(refusal));
-                self.core.answer(ticket, refused);
-            }
-        }
+        let refused = Response::Sync(SyncResponse::refused(refusal));
+        self.core.answer(ticket, refused);
     }
 
     fn heartbeat(&mut self, now: Now, ticket: Ticket, heartbeat: &Heartbeat) {

@@ -61,6 +61,8 @@ pub enum AfterWrite {
     Answer(Ticket, Response),
     /// A group was made known; members whose join made it hear of a failure.
     NewGroup(GroupId),
+    /// More of the same follows; this one has the rest.
+    PartOf(WriteId),
     /// A leader's assignment counts.
     StoreAssignment {
         /// The group.
@@ -89,6 +91,8 @@ pub type OffsetKey = (GroupId, String, PartitionIndex);
 pub struct InFlight {
     pub(super) after: AfterWrite,
     pub(super) offsets: Vec<OffsetKey>,
+    /// How the writes went that are parts of the same.
+    pub(super) parts: Result<(), ErrorCode>,
     /// Fetches that see what this write did.
     pub(super) fetches: Vec<(Ticket, FetchOffsets)>,
 }
@@ -142,6 +146,7 @@ impl Core {
         let in_flight = InFlight {
             after,
             offsets: records.iter().filter_map(offset_of).collect(),
+            parts: Ok(()),
             fetches: Vec::new(),
         };
         self.in_flight.insert(id, in_flight);

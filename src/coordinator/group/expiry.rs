@@ -80,7 +80,7 @@ impl GroupCoordinator {
                 answer: None,
                 removed,
             };
-            self.write(records, after);
+            self.write_in_parts(records, after);
         }
     }
 

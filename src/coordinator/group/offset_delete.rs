@@ -47,7 +47,7 @@ impl GroupCoordinator {
             });
         }
         let response = Response::DeleteOffsets(Ok(codes));
-        self.write(records, AfterWrite::Answer(ticket, response));
+        self.write_in_parts(records, AfterWrite::Answer(ticket, response));
     }
 
     fn check_delete_offsets(&self, delete: &DeleteOffsets) -> Result<&Group, ErrorCode> {
@@ -78,6 +78,6 @@ impl GroupCoordinator {
                 }
             }
         }
-        self.write(records, AfterWrite::Answer(ticket, Response::ForgetTopics));
+        self.write_in_parts(records, AfterWrite::Answer(ticket, Response::ForgetTopics));
     }
 }

@@ -2,7 +2,13 @@
 //! shard, restarts and kills.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod assign;
+mod book;
+#[path = "../broker/mod.rs"]
 mod broker;
+mod churn;
+mod input;
+mod member;
 
 use std::time::{Duration, Instant};
 
