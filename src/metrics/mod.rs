@@ -11,6 +11,7 @@
 //! | `recorded` | histograms per API key and stage |
 //! | `tail` | what the slowest requests spent their time on |
 //! | `sizes` | how large writes are |
+//! | `durations` | how long rebalances of groups take |
 //! | `compact` | a second of them in little memory |
 //! | `touched` | how often the bytes of batches are checksummed and copied |
 //! | `snapshot`, `table`, `export` | for reading |
@@ -18,6 +19,7 @@
 //! Absent: names of API keys (the caller knows them), the clock, any output.
 
 mod compact;
+mod durations;
 pub mod export;
 mod recorded;
 mod shard;
@@ -29,6 +31,7 @@ mod tail;
 pub mod touched;
 
 pub use self::compact::Compact;
+pub use self::durations::{DURATION_STEPS_MS, DurationCounts};
 pub use self::recorded::{LATENCY_NS_MAX, Recorded};
 pub use self::shard::{Counter, ShardMetrics};
 pub use self::sizes::{SIZE_STEPS, SizeCounts};

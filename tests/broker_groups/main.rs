@@ -9,6 +9,7 @@ mod broker;
 mod churn;
 mod input;
 mod member;
+mod metrics;
 
 use std::time::{Duration, Instant};
 

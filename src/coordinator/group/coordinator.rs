@@ -17,6 +17,7 @@ use super::timers::Timer;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::GenerationId;
 use crate::base::time::MonotonicNs;
+use crate::metrics::DurationCounts;
 
 /// How many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,18 @@ pub struct GroupCounts {
     /// Offsets.
     pub offsets: usize,
     /// Rebalances that were completed since the partition was loaded.
-    pub rebalances_completed: u64,
+    pub rebalances: DurationCounts,
+}
+
+impl GroupCounts {
+    /// Adds what another coordinator has.
+    pub fn merge(&mut self, more: &Self) {
+        for (sum, count) in self.groups.iter_mut().zip(more.groups) {
+            *sum += count;
+        }
+        self.offsets += more.offsets;
+        self.rebalances.merge(&more.rebalances);
+    }
 }
 
 /// The groups whose ids belong to one partition.
@@ -119,7 +131,7 @@ impl GroupCoordinator {
     pub fn counts(&self) -> GroupCounts {
         let mut counts = GroupCounts {
             offsets: self.offsets.len(),
-            rebalances_completed: self.core.rebalances_completed,
+            rebalances: self.core.rebalances,
             ..GroupCounts::default()
         };
         for group in self.groups.values() {

@@ -16,6 +16,7 @@ use super::timers::Timers;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{GenerationId, PartitionIndex};
 use crate::base::time::{MonotonicNs, TimestampMs};
+use crate::metrics::DurationCounts;
 
 /// Names an answer that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +106,7 @@ pub struct Core {
     pub(super) effects: Effects,
     pub(super) in_flight: BTreeMap<WriteId, InFlight>,
     pub(super) charge: Charge,
-    pub(super) rebalances_completed: u64,
+    pub(super) rebalances: DurationCounts,
     last_write: u64,
 }
 
@@ -117,7 +118,7 @@ impl Core {
             effects: Effects::default(),
             in_flight: BTreeMap::new(),
             charge: Charge::new(memory),
-            rebalances_completed: 0,
+            rebalances: DurationCounts::default(),
             last_write: 0,
         }
     }

@@ -40,6 +40,7 @@ mod protocols;
 mod rebalance;
 mod record;
 mod replay;
+mod report;
 mod response;
 mod roster;
 mod state;
@@ -57,6 +58,7 @@ pub use operation::{
     LeavingMember, ListGroups, OffsetCommit, Operation, Protocol, Sync, TopicPartitions,
 };
 pub use record::{CommittedOffset, GroupValue, MemberValue, Record};
+pub use report::{GroupReport, TopicOffsetsReport};
 pub use response::{
     DescribedGroup, DescribedMember, FetchedOffset, FetchedOffsets, FetchedTopic, JoinMember,
     JoinResponse, LeaveResponse, LeftMember, ListedGroup, Response, SyncResponse, TopicCodes,

@@ -35,6 +35,7 @@ impl Group {
             self.answer_syncs(core, now, ErrorCode::REBALANCE_IN_PROGRESS);
         }
         self.pending_syncs.clear();
+        self.rebalance_since.get_or_insert(now.monotonic);
         core.timers.cancel(&Timer::Sync(self.id.clone()));
         let is_first = self.is_empty();
         self.transition(now, GroupState::PreparingRebalance);
@@ -100,6 +101,7 @@ impl Group {
         self.pending_syncs.clear();
         if self.members.is_empty() {
             self.protocol_name = None;
+            self.rebalance_since = None;
             self.subscribed = self.compute_subscribed();
             self.transition(now, GroupState::Empty);
             let record = self.to_record(|_| Bytes::new());
@@ -177,6 +179,14 @@ impl Group {
             self.remove(core, &member_id);
         }
         self.prepare_rebalance(core, now);
+    }
+
+    /// The group is stable again: one rebalance more, however often it began anew.
+    pub(super) fn note_rebalance(&mut self, core: &mut Core, now: Now) {
+        if let Some(since) = self.rebalance_since.take() {
+            core.rebalances.record(now.monotonic.since(since));
+            self.rebalances += 1;
+        }
     }
 
     pub(super) fn assign_to_all(

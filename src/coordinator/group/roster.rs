@@ -17,7 +17,7 @@ use super::state::GroupState;
 use super::timers::Timer;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::GenerationId;
-use crate::base::time::TimestampMs;
+use crate::base::time::{MonotonicNs, TimestampMs};
 
 /// A group (`ClassicGroup`).
 #[derive(Debug)]
@@ -38,6 +38,10 @@ pub struct Group {
     pub(super) is_member_added: bool,
     /// While the first rebalance waits: the wait, and how much more there may be.
     pub(super) initial_wait: Option<(Duration, Duration)>,
+    /// While it rebalances: since when it has not been stable.
+    pub(super) rebalance_since: Option<MonotonicNs>,
+    /// Rebalances that it has completed since it was loaded.
+    pub(super) rebalances: u64,
     /// How many members support each protocol.
     pub(super) supporters: HashMap<String, usize>,
     pending_joins: BTreeSet<MemberId>,
@@ -62,6 +66,8 @@ impl Group {
             subscribed: None,
             is_member_added: false,
             initial_wait: None,
+            rebalance_since: None,
+            rebalances: 0,
             supporters: HashMap::new(),
             pending_joins: BTreeSet::new(),
             pending_order: VecDeque::new(),

@@ -99,7 +99,7 @@ impl Group {
                 self.assign_to_all(core, |id| assignments.remove(id).unwrap_or_default());
                 self.answer_syncs(core, now, ErrorCode::NONE);
                 self.transition(now, GroupState::Stable);
-                core.rebalances_completed += 1;
+                self.note_rebalance(core, now);
             }
             Err(code) => {
                 self.assign_to_all(core, |_| Bytes::new());

@@ -11,8 +11,8 @@ use crate::base::few::Few;
 use crate::base::ids::TopicPartition;
 use crate::base::time::MonotonicNs;
 use crate::coordinator::group::{
-    Effects, GroupCoordinator, GroupCounts, Now, Operation, Ticket, Write, WriteId,
-    code_of_failed_append,
+    Effects, GroupCoordinator, GroupCounts, GroupId, GroupReport, Now, Operation, Ticket, Write,
+    WriteId, code_of_failed_append,
 };
 use crate::coordinator::group_records;
 use crate::io::reply::{ReplySender, reply_slot};
@@ -238,6 +238,14 @@ impl Hosted {
         *self.phase.borrow_mut() = Phase::Released;
         self.replies.take();
         self.has_changed.wake_all();
+    }
+
+    /// Some groups, those after `from`; none until it is loaded.
+    pub fn report(&self, from: Option<&GroupId>, groups_max: usize) -> Vec<GroupReport> {
+        match &*self.phase.borrow() {
+            Phase::Active(coordinator) => coordinator.report(from, groups_max),
+            _ => Vec::new(),
+        }
     }
 
     /// How many groups and offsets there are, once loaded.

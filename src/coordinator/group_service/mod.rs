@@ -11,6 +11,7 @@
 
 mod hosted;
 mod loading;
+mod watching;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::io::reply::ReplySender;
 use crate::shard::Shard;
 use crate::wire::compression::Codec;
 use hosted::Hosted;
+pub use watching::GroupsReport;
 
 /// What a coordinator says: an answer, or why there is none.
 pub type GroupAnswer = Result<Response, ErrorCode>;
@@ -111,11 +113,7 @@ impl GroupService {
     pub fn counts(&self) -> GroupCounts {
         let mut all = GroupCounts::default();
         for counts in self.hosted.borrow().values().filter_map(|one| one.counts()) {
-            for (sum, more) in all.groups.iter_mut().zip(counts.groups) {
-                *sum += more;
-            }
-            all.offsets += counts.offsets;
-            all.rebalances_completed += counts.rebalances_completed;
+            all.merge(&counts);
         }
         all
     }

@@ -1,11 +1,12 @@
 //! Prometheus text (`/metrics`): Kafka's quantities under the names that the usual JMX exporter
 //! rules give them, as far as they exist here, and `coreline_…` for what only shards have.
 //!
-//! Absent, because it does not exist here yet: quotas, coordinators, voters, conversions. Never
+//! Absent, because it does not exist here yet: quotas, transactions, voters, conversions. Never
 //! faked: `jvm_…`, request times by Kafka's own stages.
 
 mod brokers;
 pub mod disks;
+mod groups;
 mod shards;
 mod text;
 mod topics;
@@ -18,6 +19,7 @@ pub fn render(observer: &Observer) -> String {
     let mut text = Text::default();
     brokers::render(&mut text, observer);
     topics::render(&mut text, observer);
+    groups::render(&mut text, observer);
     shards::render(&mut text, observer);
     disks::render(&mut text, observer);
     text.finish()

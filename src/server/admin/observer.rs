@@ -14,6 +14,7 @@ use super::latency_log::LatencyLog;
 use super::report::{self, Gauges, PartitionReport, Report};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::ShardId;
+use crate::coordinator::group_service::GroupsReport;
 use crate::io::InboxSender;
 use crate::metrics::{Compact, Counter, MetricsSnapshot, Recorded};
 use crate::server::disk_gauge::DiskGauge;
@@ -52,6 +53,8 @@ pub struct ShardView {
     are_partitions_asked: bool,
     /// Its partitions, and when they were told.
     pub partitions: (Vec<PartitionReport>, Option<Instant>),
+    /// Its groups, told with them.
+    pub groups: GroupsReport,
 }
 
 struct Slice {
@@ -118,6 +121,7 @@ impl Observer {
             gauges: Box::default(),
             are_partitions_asked: false,
             partitions: (Vec::new(), None),
+            groups: GroupsReport::default(),
         };
         *self.shards.borrow_mut() = shards.into_iter().map(view).collect();
         self.phase.set(Phase::Serving);
@@ -172,9 +176,14 @@ impl Observer {
         let mut shards = self.shards.borrow_mut();
         let of = |shard: ShardId| usize::from(shard.0);
         match report {
-            Report::Partitions { shard, partitions } => {
+            Report::Partitions {
+                shard,
+                partitions,
+                groups,
+            } => {
                 if let Some(view) = shards.get_mut(of(shard)) {
                     view.partitions = (partitions, Some(Instant::now()));
+                    view.groups = groups;
                     view.are_partitions_asked = false;
                 }
             }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, ShardId};
 use crate::base::time::MonotonicNs;
+use crate::coordinator::group_service::GroupsReport;
 use crate::io::{self, TaskClass};
 use crate::metrics::{Recorded, SizeCounts};
 use crate::partition::{Partition, PartitionState};
@@ -95,6 +96,8 @@ pub enum Report {
         shard: ShardId,
         /// Them.
         partitions: Vec<PartitionReport>,
+        /// And its groups, whose offsets are to be held against the partitions' ends.
+        groups: GroupsReport,
     },
 }
 
@@ -124,8 +127,17 @@ pub fn ask_partitions(reports: UnboundedSender<Report>) -> ShardMessage {
                 partitions.extend(some.iter().map(|partition| describe(partition)));
                 io::yield_now().await;
             }
+            let node = shard.attachment::<Node>();
+            let groups = match &node {
+                Some(node) => node.groups().report().await,
+                None => GroupsReport::default(),
+            };
             let shard = shard.id();
-            let _ = reports.send(Report::Partitions { shard, partitions });
+            let _ = reports.send(Report::Partitions {
+                shard,
+                partitions,
+                groups,
+            });
         });
     }))
 }

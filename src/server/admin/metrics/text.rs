@@ -2,6 +2,29 @@
 
 use std::fmt::Write as _;
 
+use crate::base::limits::MIB;
+
+/// Text about single partitions, single topics, single groups, and groups' single offsets, at most:
+/// there are a few such texts at a time, on a thread whose memory is not charged to anybody. 2,000
+/// partitions fit whatever their topics' names.
+const TEXT_BYTES_MAX: usize = 4 * MIB;
+/// What a series takes beside its names.
+const SERIES_BYTES: usize = 40;
+
+/// How many names of these lengths have their series within [`TEXT_BYTES_MAX`], with as many series
+/// each as there are families.
+pub fn fitting(names: impl Iterator<Item = usize>, families: &[&str]) -> usize {
+    let fixed: usize = families.iter().map(|name| name.len() + SERIES_BYTES).sum();
+    let mut left = TEXT_BYTES_MAX;
+    let fits = |name: &usize| {
+        let bytes = fixed + families.len() * name;
+        let is_within = bytes <= left;
+        left = left.saturating_sub(bytes);
+        is_within
+    };
+    names.take_while(fits).count()
+}
+
 /// Families of series, written one after the other.
 #[derive(Default)]
 pub struct Text {
@@ -85,6 +108,20 @@ impl Family<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::limits::TOPIC_NAME_LEN_MAX;
+
+    #[test]
+    fn two_thousand_partitions_fit_and_no_text_grows_past_its_limit() {
+        let families = ["kafka_cluster_partition_replicascount"; 6];
+        let count = |name: usize| fitting(std::iter::repeat_n(name, 1 << 20), &families);
+        let longest = TOPIC_NAME_LEN_MAX;
+        assert!(count(longest) >= 2_000, "{}", count(longest));
+        assert!(count(1) > 8_000);
+        for name in [longest, 1] {
+            let bytes: usize = families.iter().map(|one| one.len() + name).sum();
+            assert!(count(name) * (bytes + 6 * SERIES_BYTES) <= TEXT_BYTES_MAX);
+        }
+    }
 
     #[test]
     fn labels_are_escaped() {
