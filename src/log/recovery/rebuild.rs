@@ -50,7 +50,9 @@ pub(super) async fn rebuild(
         let mut derived = derive(&segment, &listing, size, INDEX_INTERVAL_BYTES).await?;
         log_end = derived.log_end;
         if let Some(fault) = derived.index_fault.take_if(|fault| !fault.is_missing) {
-            tracing::warn!("{fault}: made again from its segment");
+            // A kill between the renames of an index and its checksums leaves this: no damage.
+            let path = fault.path.display();
+            tracing::info!("{path} was being replaced when its broker ended: made again");
         }
         if *base < end.0 {
             derived.index.seal();

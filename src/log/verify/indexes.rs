@@ -106,14 +106,17 @@ fn no_batch(entry: &OffsetPosition) -> String {
 /// `.timeindex`: each entry names the largest timestamp so far and the batch that has it.
 pub(super) struct TimeCheck {
     entries: Entries<TimestampOffset>,
+    count: usize,
     largest: TimestampMs,
 }
 
 impl TimeCheck {
     pub(super) fn decode(base: Offset, bytes: &[u8]) -> Result<Self, FormatError> {
         let index = TimeIndex::decode(base, bytes)?;
+        let entries = Entries::new(index.entries(), TIME_ENTRY_BYTES);
         Ok(Self {
-            entries: Entries::new(index.entries(), TIME_ENTRY_BYTES),
+            count: entries.left.len(),
+            entries,
             largest: TimestampMs::NONE,
         })
     }
@@ -145,6 +148,10 @@ impl TimeCheck {
                 at,
                 format!("names offset {}, which is not there", entry.offset),
             ));
+        }
+        if self.count == 0 && self.largest > TimestampMs::NONE {
+            let largest = self.largest.0;
+            found.push((0, format!("it is empty; time {largest} is in its segment")));
         }
     }
 }

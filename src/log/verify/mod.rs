@@ -31,6 +31,8 @@ mod view;
 mod walk;
 
 #[cfg(all(test, feature = "sim"))]
+mod emptied_test;
+#[cfg(all(test, feature = "sim"))]
 mod verify_test;
 
 use std::path::Path;

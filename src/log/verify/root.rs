@@ -17,9 +17,11 @@ use crate::log::format::file_names::{
     RECOVERY_POINT_CHECKPOINT, parse_partition_folder,
 };
 use crate::log::format::meta_properties::MetaProperties;
-use crate::log::open::list_folder;
+use crate::log::open::{list_folder, read_small};
 use crate::log::recovery::Folder;
 use crate::log::segment::segment_path;
+
+const EMPTIED: &str = "it is empty: a clean shutdown writes it";
 
 /// What the files say of the partitions.
 pub(super) struct Root {
@@ -75,18 +77,23 @@ impl Root {
         offset_of(&self.log_starts, folder).unwrap_or(Offset(-1))
     }
 
-    /// Holds the segments against the list that a clean shutdown left.
+    /// Holds the segments against the list that a clean shutdown left, and looks for the files that
+    /// it writes.
     pub(super) async fn check_closed(
         &self,
         directory: &Path,
         folders: &[Folder],
         report: &mut Report,
     ) {
+        check_written(directory, folders, report).await;
         let path = directory.join(CLOSED_SEGMENTS);
         let closed = small_files::decode(&path, report, ClosedSegments::decode).await;
         let clean = directory.join(CLEAN_SHUTDOWN);
-        let clean = small_files::read(&clean, report).await;
-        let epoch = clean.and_then(|bytes| clean_shutdown::decode(&bytes).ok().flatten());
+        let bytes = small_files::read(&clean, report).await;
+        if closed.is_some() && bytes.as_deref().is_some_and(<[u8]>::is_empty) {
+            report.add(Problem::of(clean, EMPTIED));
+        }
+        let epoch = bytes.and_then(|bytes| clean_shutdown::decode(&bytes).ok().flatten());
         let Some(closed) = closed.filter(|closed| Some(closed.broker_epoch) == epoch) else {
             return;
         };
@@ -103,6 +110,24 @@ impl Root {
                 let path = segment_path(&folder, difference.base(), LogFileKind::Log);
                 report.add(Problem::of(path, difference.cause()));
             }
+        }
+    }
+}
+
+/// Coreline and Apache Kafka make the checkpoints empty and write them at every clean shutdown.
+async fn check_written(directory: &Path, folders: &[Folder], report: &mut Report) {
+    for name in [RECOVERY_POINT_CHECKPOINT, LOG_START_CHECKPOINT] {
+        let path = directory.join(name);
+        match read_small(&path).await {
+            Ok(Some(bytes)) if bytes.is_empty() => report.add(Problem::of(path, EMPTIED)),
+            Ok(None) if !folders.is_empty() => {
+                report.add(Problem::of(
+                    path,
+                    "it is missing: a clean shutdown writes it",
+                ));
+            }
+            // What cannot be read was told when it was.
+            _ => {}
         }
     }
 }

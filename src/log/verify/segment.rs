@@ -10,6 +10,7 @@ use super::walk::{Step, Walk};
 use crate::base::ids::Offset;
 use crate::io;
 use crate::log::format::file_names::LogFileKind;
+use crate::log::format::index_sums::{FileSum, INDEX_SUMS_BYTES, IndexSums};
 use crate::log::segment::segment_path;
 
 /// Largest index that is read (`segment.index.bytes` is an i32).
@@ -141,6 +142,43 @@ impl SegmentCheck<'_, '_> {
         }
         let [offsets, times, transactions] = &files;
         let files = [offsets, times, transactions].map(|file| file.as_deref());
+        self.check_sums(paths, files, report).await;
         indexes.decode(self.base, files)
+    }
+
+    /// Holds the indexes against the checksums that Coreline notes beside them; Apache Kafka has
+    /// none.
+    async fn check_sums(
+        &self,
+        paths: &[PathBuf; 3],
+        files: [Option<&[u8]>; 3],
+        report: &mut Report,
+    ) {
+        let path = segment_path(self.folder, self.base, LogFileKind::IndexSums);
+        let noted = match io::directory::read_file(&path, INDEX_SUMS_BYTES).await {
+            Ok(bytes) => IndexSums::decode(&bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => {
+                report.add(Problem::of(&path, format!("it cannot be read: {error}")));
+                return;
+            }
+        };
+        let noted = match noted {
+            Ok(noted) => noted,
+            Err(error) => {
+                report.add(Problem::format(&path, &error));
+                return;
+            }
+        };
+        let ([offset_path, time_path, _], [offsets, times, _]) = (paths, files);
+        for (path, noted, bytes) in [
+            (offset_path, noted.offsets, offsets),
+            (time_path, noted.times, times),
+        ] {
+            if bytes.is_some_and(|bytes| FileSum::of(bytes) != noted) {
+                let what = "it is not what was written: its checksum stands beside it";
+                report.add(Problem::of(path, what));
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::log::{
 use crate::wire::compression::Codec;
 use crate::wire::record_batch::{BatchBuilder, NewRecord};
 
-const DIRECTORY: &str = "/data";
+pub(super) const DIRECTORY: &str = "/data";
 /// Some go straight to their segments.
 const SIZES: [usize; 8] = [10, 5_000, 40_000, 200_000, 300_000, 4_096, 90_000, 1];
 
@@ -108,7 +108,7 @@ async fn life(incarnation: u8, appends: usize, known: Acknowledged) {
 }
 
 /// All files with their bytes.
-fn files(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn files(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![DIRECTORY.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -123,30 +123,30 @@ fn files(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-struct Verified {
+pub(super) struct Verified {
     partitions: Vec<Report>,
     directory: Report,
 }
 
 impl Verified {
-    fn problems(&self) -> Vec<&Problem> {
+    pub(super) fn problems(&self) -> Vec<&Problem> {
         let all = self.partitions.iter().chain([&self.directory]);
         all.flat_map(|report| &report.problems).collect()
     }
 
-    fn notes(&self) -> Vec<&String> {
+    pub(super) fn notes(&self) -> Vec<&String> {
         let all = self.partitions.iter().chain([&self.directory]);
         all.flat_map(|report| &report.notes).collect()
     }
 
     /// Problems and notes that name a file.
-    fn names(&self, path: &str) -> bool {
+    pub(super) fn names(&self, path: &str) -> bool {
         let is_it = |problem: &&Problem| problem.file == Path::new(path);
         self.problems().iter().any(is_it) || self.notes().iter().any(|note| note.contains(path))
     }
 }
 
-fn verify_disk(disk: &SimDisk, seed: u64) -> Verified {
+pub(super) fn verify_disk(disk: &SimDisk, seed: u64) -> Verified {
     let mut runtime = SimRuntime::new(disk, seed);
     let verified = runtime.block_on(async {
         let mut partitions = Vec::new();
@@ -160,7 +160,10 @@ fn verify_disk(disk: &SimDisk, seed: u64) -> Verified {
 }
 
 /// What a start makes of the directory: each topic's batches, or `None` where it is marked.
-fn start_again(disk: &SimDisk, seed: u64) -> BTreeMap<&'static str, Option<Vec<(i64, u8)>>> {
+pub(super) fn start_again(
+    disk: &SimDisk,
+    seed: u64,
+) -> BTreeMap<&'static str, Option<Vec<(i64, u8)>>> {
     let mut runtime = SimRuntime::new(disk, seed);
     let read = runtime.block_on(async {
         let options = RecoveryOptions {
@@ -229,7 +232,7 @@ fn has_all(found: &BTreeMap<&'static str, Option<Vec<(i64, u8)>>>, known: &Ackno
     })
 }
 
-fn closed_life(seed: u64, appends: usize) -> SimDisk {
+pub(super) fn closed_life(seed: u64, appends: usize) -> SimDisk {
     let disk = SimDisk::new(SimDiskOptions::default(), seed);
     SimRuntime::new(&disk, seed)
         .block_on(life(1, appends, Acknowledged::default()))
@@ -267,7 +270,7 @@ fn a_closed_directory_is_whole_and_counted_and_not_written_to() {
 }
 
 /// A life that is killed, or whose machine loses power, after so many steps of the disk.
-fn killed_life(seed: u64, steps: u64, is_power_cut: bool) -> (SimDisk, Acknowledged) {
+pub(super) fn killed_life(seed: u64, steps: u64, is_power_cut: bool) -> (SimDisk, Acknowledged) {
     let disk = SimDisk::new(SimDiskOptions::default(), seed);
     let known = Acknowledged::default();
     // A first life, so that some of each log is at rest.
@@ -289,7 +292,7 @@ fn killed_life(seed: u64, steps: u64, is_power_cut: bool) -> (SimDisk, Acknowled
 }
 
 /// How many steps the second life takes.
-fn steps_of_a_life() -> u64 {
+pub(super) fn steps_of_a_life() -> u64 {
     let disk = SimDisk::new(SimDiskOptions::default(), 0);
     let known = Acknowledged::default();
     SimRuntime::new(&disk, 0)
