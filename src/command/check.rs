@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use coreline::base::config::properties;
-use coreline::base::config::setting::{Kind, Range, Setting, Status, list};
+use coreline::base::config::setting::{Kind, Range, Setting, Status, ValueFault, list};
 use coreline::base::config::table::{FORMER_SETTINGS, broker_setting};
 use coreline::base::config::{
-    ConfigFault, FaultKind, Notice, Origin, Sources, TOPIC_SYNONYMS, read,
+    BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, TOPIC_SYNONYMS, read,
 };
+use coreline::server::startup;
 
 use super::arguments::CheckArguments;
 use super::settings::{FAULTS_TOLD_MAX, legible, nearest, nearest_of, read_file, untold};
@@ -58,6 +59,10 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
         file: Some(text),
         overrides,
     });
+    let outcome = outcome.and_then(|read| match machine_faults(&read.0, &given) {
+        faults if faults.is_empty() => Ok(read),
+        faults => Err(faults),
+    });
     let mut told = String::new();
     let mut wrong = HashSet::new();
     // Writing to a string cannot fail.
@@ -93,6 +98,22 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
     in_force.sort_by_key(|one| one.origin);
     let _ = write!(told, "\n{}", meanings(&in_force));
     (told, is_valid)
+}
+
+/// What a start on this machine would refuse of valid settings.
+fn machine_faults(config: &BrokerConfig, given: &[Given]) -> Vec<ConfigFault> {
+    let fault = |(name, refusal): (&str, startup::StartupError)| {
+        let one = in_force(given).get(name).copied();
+        ConfigFault {
+            origin: one.map_or(Origin::Combined, |one| one.origin),
+            kind: FaultKind::Value(ValueFault {
+                name: name.to_owned(),
+                value: None,
+                reason: format!("{refusal} (on this machine)"),
+            }),
+        }
+    };
+    startup::refusals(config).into_iter().map(fault).collect()
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -126,6 +126,22 @@ fn lines_that_java_refuses_are_named() {
     }
 }
 
+#[test]
+fn what_this_machine_refuses_is_refused() {
+    let (text, is_valid) = told("node.id=1\ncoreline.cores=0-999\n");
+    assert!(!is_valid, "{text}");
+    let place = "my.properties:2: coreline.cores=0-999\n    coreline.cores names CPU ";
+    assert!(text.contains(place), "{text}");
+    let (text, is_valid) = told("log.dirs=/a,/b,/c\ncoreline.memory=67108864\ncoreline.cores=2\n");
+    assert!(!is_valid, "{text}");
+    let place = "my.properties:2: coreline.memory=67108864\n    coreline.memory=67108864 is too";
+    assert!(text.contains(place), "{text}");
+    let (text, is_valid) = told("log.dirs=/a,/b,/a/c\n");
+    assert!(!is_valid, "{text}");
+    assert!(text.contains("/a/c lies within /a: "), "{text}");
+    assert!(told("log.dirs=/a,/b,/ac\n").1);
+}
+
 /// What is no file of settings at all: 1 MiB of noise, and of one long word.
 #[test]
 fn noise_is_judged_in_no_time() {

@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
+use std::path::Path;
 
 use super::broker::BrokerConfig;
 use super::dynamic::ConfigMap;
+use super::folders::{nested, nested_reason};
 use super::listener::{self, ListenerTexts};
 use super::listener_limits::{self, OF_LISTENERS};
 use super::properties::{self, LineFault};
@@ -234,6 +236,7 @@ impl Reading {
 
     fn finish(mut self) -> Result<(BrokerConfig, Vec<Notice>), Vec<ConfigFault>> {
         self.check_folder();
+        self.check_nested();
         self.check_relations();
         self.check_cluster();
         let listeners = self.read_listeners();
@@ -291,6 +294,22 @@ impl Reading {
                     }
                 }
             }
+        }
+    }
+
+    /// Of those that are in force.
+    fn check_nested(&mut self) {
+        let given = |name| self.texts.get(name).filter(|text| !text.is_empty());
+        let name = match given("log.dirs") {
+            Some(_) => "log.dirs",
+            None => "log.dir",
+        };
+        let folders = given(name).map(String::as_str).unwrap_or_default();
+        let metadata = given("metadata.log.dir").map(String::as_str);
+        let all: Vec<&Path> = list(folders).chain(metadata).map(Path::new).collect();
+        if let Some((outer, inner)) = nested(&all) {
+            let reason = nested_reason(outer, inner);
+            self.value_fault(name, reason);
         }
     }
 

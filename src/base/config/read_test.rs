@@ -110,6 +110,10 @@ fn folders_are_those_of_log_dirs_else_of_log_dir() {
         Path::new("/b")
     );
     assert_eq!(faults("log.dirs=/a,,/b").len(), 1);
+    assert_eq!(faults("log.dirs=/a,/ab\nlog.dir=/a/b\n").len(), 0);
+    assert_eq!(faults("log.dirs=/b,/a/c,/a").len(), 1);
+    assert_eq!(faults("log.dir=/a,/a/b").len(), 1);
+    assert_eq!(faults("log.dirs=/a\nmetadata.log.dir=/a/meta\n").len(), 1);
     assert_eq!(faults("log.dirs=").len(), 1);
 }
 

@@ -1,13 +1,13 @@
 //! The data folders: made, locked, each one once.
 //!
 //! As in Kafka (`LogManager.createAndValidateLogDirs`, `lockLogDirs`) a folder that cannot be used
-//! is left out as long as another serves; one in use by another process, or named twice, keeps the
-//! broker from starting, and so does the metadata log's.
+//! is left out as long as another serves; one in use by another process, named twice or within
+//! another keeps the broker from starting, and so does the metadata log's.
 
 use std::path::{Path, PathBuf};
 
 use super::{DirectoryLock, StartupError};
-use crate::base::config::BrokerConfig;
+use crate::base::config::{BrokerConfig, nested, nested_reason};
 use crate::shard::OfflineDirectory;
 
 /// The folders that were claimed.
@@ -47,6 +47,15 @@ pub(super) fn claim(config: &mut BrokerConfig) -> Result<Claimed, StartupError> 
             return Err(StartupError::FolderTwice { path });
         }
         settled.push(path);
+    }
+    let all: Vec<&Path> = settled
+        .iter()
+        .chain([&metadata])
+        .map(PathBuf::as_path)
+        .collect();
+    if let Some((outer, inner)) = nested(&all) {
+        let reason = nested_reason(outer, inner);
+        return Err(StartupError::FolderWithin { reason });
     }
     if claimed.offline.len() == settled.len() {
         let folders: Vec<String> = claimed.offline.iter().map(OfflineDirectory::told).collect();

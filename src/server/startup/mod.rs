@@ -17,7 +17,7 @@ use thiserror::Error;
 
 pub use self::directory_lock::DirectoryLock;
 
-use crate::base::config::{BrokerConfig, Budgets, TooLittleMemory};
+use crate::base::config::{BrokerConfig, Budgets, Machine, TooLittleMemory};
 use crate::io::startup::{DirectIo, Refusal, check_open_files, check_ring, direct_io, file_system};
 use crate::io::uring::ShardFaults;
 use crate::shard::OfflineDirectory;
@@ -56,6 +56,12 @@ pub enum StartupError {
     FolderTwice {
         /// The folder.
         path: PathBuf,
+    },
+    /// A data folder lies within another: Kafka refuses it as a folder of no partition.
+    #[error("log.dirs: {reason}")]
+    FolderWithin {
+        /// Which one.
+        reason: String,
     },
     /// None of the data folders can be used.
     #[error("none of the folders of log.dirs can be used: {folders}")]
@@ -158,6 +164,24 @@ pub fn prepare(mut config: BrokerConfig) -> Result<Prepared, StartupError> {
         offline,
         warnings,
     })
+}
+
+/// What this machine would refuse of settings that are valid by themselves, by setting; nothing is
+/// claimed.
+#[must_use]
+pub fn refusals(config: &BrokerConfig) -> Vec<(&'static str, StartupError)> {
+    let machine = Machine {
+        memory_bytes: 0,
+        disk_bytes: 0,
+    };
+    let cpus = match cpus::choose(&config.cores, &cpus::allowed()) {
+        Ok(cpus) => cpus,
+        Err(refusal) => return vec![("coreline.cores", refusal)],
+    };
+    match Budgets::divide(config, machine, cpus.len()) {
+        Ok(_) => Vec::new(),
+        Err(refusal) => vec![("coreline.memory", refusal.into())],
+    }
 }
 
 fn warnings_of_folder(folder: &Path) -> Result<Vec<String>, StartupError> {

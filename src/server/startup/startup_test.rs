@@ -183,6 +183,44 @@ fn cores_respect_what_is_allowed() {
 }
 
 #[test]
+fn a_folder_within_another_is_refused_by_whatever_name() {
+    let root = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(root.path().join("a/b")).expect("made");
+    std::os::unix::fs::symlink(root.path().join("a/b"), root.path().join("c")).expect("linked");
+    for names in [["a", "a/b"], ["a/b", "a"], ["a", "c"], ["x/../a", "a/new"]] {
+        let mut config = config(root.path(), 0);
+        config.log_dirs = names.iter().map(|name| root.path().join(name)).collect();
+        let refusal = prepare(config).expect_err("nested");
+        assert!(
+            matches!(refusal, StartupError::FolderWithin { .. }),
+            "{names:?}: {refusal}"
+        );
+    }
+    let mut config = config(&root.path().join("a"), 0);
+    config.metadata_log_dir = Some(root.path().join("c"));
+    let refusal = prepare(config).expect_err("the metadata log's too");
+    assert!(refusal.to_string().contains("lies within"), "{refusal}");
+}
+
+#[test]
+fn what_a_machine_refuses_is_told_before_a_start() {
+    let mut config = config(Path::new("/tmp/x"), 0);
+    let most = *cpus::allowed().iter().max().expect("a CPU");
+    config.cores = Cores::Cpus(vec![most]);
+    assert!(refusals(&config).is_empty(), "the limit");
+    config.cores = Cores::Cpus(vec![most, most + 1]);
+    let names =
+        |config: &BrokerConfig| -> Vec<&str> { refusals(config).iter().map(|one| one.0).collect() };
+    assert_eq!(names(&config), ["coreline.cores"], "one past it");
+    config.cores = Cores::Count(1);
+    let least = Budgets::memory_bytes_min(1, 1);
+    config.memory_bytes = Some(least);
+    assert!(refusals(&config).is_empty(), "the limit");
+    config.memory_bytes = Some(least - 1);
+    assert_eq!(names(&config), ["coreline.memory"], "one past it");
+}
+
+#[test]
 fn quotas_and_memory_read_as_the_kernel_writes_them() {
     assert_eq!(cpus::parse_quota("max 100000\n"), None);
     assert_eq!(cpus::parse_quota("150000 100000\n"), Some(2));
