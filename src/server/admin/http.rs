@@ -1,12 +1,12 @@
 //! Connections of the admin port, and their limits.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::io::{Read, Write};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,15 +18,12 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use super::large_answers::LargeAnswers;
 use super::observer::Observer;
+use super::places::{Place, Places};
 use super::routes::{self, Answer};
 
-/// Connections at a time. A further one takes the place of the oldest: whoever holds connections
-/// open must not keep a health check out.
-pub(super) const CONNECTIONS_MAX: usize = 32;
 /// A request's head must come within this time, the next one's after an answer too.
 pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// A connection ends after this time, whatever it does.
@@ -35,6 +32,12 @@ const CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// After a failed accept (no descriptor left) it is tried again after this time.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// Of what was asked so many pieces are taken in for those who are not served.
+const TURNED_AWAY_READS: usize = 16;
+/// For whom there is no place.
+const TURNED_AWAY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+                           content-length: 21\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+                           too many connections\n";
 /// The page draws itself; nothing comes from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       connect-src 'self'; frame-ancestors 'none'";
@@ -48,43 +51,93 @@ pub async fn listen(listener: std::net::TcpListener, observer: Rc<Observer>) {
             return;
         }
     };
-    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let places = Places::default();
     let large = Rc::new(LargeAnswers::default());
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_RETRY).await;
             continue;
         };
-        open.retain(|connection| !connection.is_finished());
-        if open.len() >= CONNECTIONS_MAX
-            && let Some(oldest) = open.pop_front()
-        {
-            oldest.abort();
-        }
-        let served = connection(stream, Rc::clone(&observer), Rc::clone(&large));
-        let connection = tokio::task::spawn_local(served);
-        open.push_back(connection.abort_handle());
+        let Some(place) = places.wait().await else {
+            turn_away(stream);
+            continue;
+        };
+        let (observer, large) = (Rc::clone(&observer), Rc::clone(&large));
+        tokio::task::spawn_local(async move {
+            if begins(&stream, &place).await {
+                connection(stream, observer, (large, place)).await;
+            } else {
+                turn_away(stream);
+            }
+        });
     }
 }
 
-async fn connection(stream: TcpStream, observer: Rc<Observer>, large: Rc<LargeAnswers>) {
+/// Whether something is asked before another needs the place.
+async fn begins(stream: &TcpStream, place: &Place) -> bool {
+    let asked = async {
+        // Readiness alone may be told without a byte.
+        let mut first = [0];
+        let _ = tokio::time::timeout(HEAD_WAIT_MAX, stream.peek(&mut first)).await;
+        true
+    };
+    let given_away = async {
+        place.given_away().await;
+        false
+    };
+    first(asked, given_away).await
+}
+
+/// Whoever is not served is told so, as far as that goes at once.
+fn turn_away(stream: TcpStream) {
+    let Ok(mut stream) = stream.into_std() else {
+        return;
+    };
+    // What was asked is taken in: else the close resets the connection under the answer.
+    let mut asked = [0; 4096];
+    for _ in 0..TURNED_AWAY_READS {
+        if !matches!(stream.read(&mut asked), Ok(bytes) if bytes > 0) {
+            break;
+        }
+    }
+    let _ = stream.write(TURNED_AWAY.as_bytes());
+}
+
+async fn connection(
+    stream: TcpStream,
+    observer: Rc<Observer>,
+    (large, place): (Rc<LargeAnswers>, Rc<Place>),
+) {
     let end = Rc::new(Notify::new());
-    let service = service_fn(|request| serve(request, &observer, (&large, &end)));
+    let service = service_fn(|request| {
+        place.begin();
+        let answered = serve(request, &observer, (&large, &end));
+        let place = &place;
+        async move {
+            let answer = answered.await;
+            place.done(Instant::now());
+            answer
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut served = pin!(tokio::time::timeout(CONNECTION_TIME_MAX, connection));
-    let mut ended = pin!(end.notified());
-    let either = poll_fn(|context| {
-        let is_over = served.as_mut().poll(context).is_ready();
-        match is_over || ended.as_mut().poll(context).is_ready() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    });
-    either.await;
+    let served = async {
+        let _ = tokio::time::timeout(CONNECTION_TIME_MAX, connection).await;
+    };
+    first(served, first(end.notified(), place.given_away())).await;
+}
+
+/// What is done first; of both the one.
+async fn first<T>(one: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Pending => other.as_mut().poll(context),
+        done => done,
+    })
+    .await
 }
 
 async fn serve(
@@ -93,16 +146,20 @@ async fn serve(
     (large, end): (&LargeAnswers, &Rc<Notify>),
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    let held = if is_read && routes::is_large(request.uri()) {
+    let is_large = is_read && routes::is_large(request.uri());
+    let held = if is_large {
         routes::prepare_large(observer).await;
-        Some(large.admit(end).await)
+        large.admit(end).await
     } else {
         None
     };
-    let answer = if is_read {
-        routes::answer(observer, request.uri()).await
-    } else {
+    let answer = if !is_read {
         Answer::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n")
+    } else if is_large && held.is_none() {
+        let what = "others have not read theirs yet: come again\n";
+        Answer::text(StatusCode::SERVICE_UNAVAILABLE, what)
+    } else {
+        routes::answer(observer, request.uri()).await
     };
     let body = match held {
         Some(held) => held.body(answer.body),

@@ -10,19 +10,29 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Large answers at a time. A further one waits, and then ends the connection that has held one for
-/// longest: a reader that stands still must not keep the others from their metrics.
+/// Large answers at a time. A further one waits, and ends the connection that has held one for
+/// longest and too long: a reader that stands still must not keep the others from their metrics.
 pub(super) const LARGE_ANSWERS_MAX: usize = 2;
 
-/// How long it waits: readers that read are done long before.
-const ROOM_WAIT: Duration = Duration::from_secs(1);
+/// For so long nobody ends it: readers that read are done before.
+const HELD_MAX: Duration = Duration::from_millis(500);
+/// How long a further one waits at most.
+const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// How often it looks.
 const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Those that are held, and how their connections are ended; oldest first.
+/// One that is held.
+struct Holder {
+    one: Weak<()>,
+    since: Instant,
+    /// Ends its connection.
+    end: Rc<Notify>,
+}
+
+/// Those that are held, oldest first.
 #[derive(Default)]
 pub(super) struct LargeAnswers {
-    held: RefCell<VecDeque<(Weak<()>, Rc<Notify>)>>,
+    held: RefCell<VecDeque<Holder>>,
 }
 
 /// The right to one; held until its body has been sent.
@@ -42,39 +52,44 @@ impl AsRef<[u8]> for Body {
 }
 
 impl LargeAnswers {
-    /// Room for one, for the connection that `end` ends.
-    pub(super) async fn admit(&self, end: &Rc<Notify>) -> Held {
-        let began = Instant::now();
-        while !self.has_room() && began.elapsed() < ROOM_WAIT {
+    /// Room for one, for the connection that `end` ends; `None` where there is none in time.
+    pub(super) async fn admit(&self, end: &Rc<Notify>) -> Option<Held> {
+        let until = Instant::now() + ROOM_WAIT;
+        loop {
+            let now = Instant::now();
+            if let Some((held, has_ended)) = self.admit_now(end, now) {
+                if has_ended {
+                    // Its connection's task frees the answer before this one is made.
+                    tokio::task::yield_now().await;
+                }
+                return Some(held);
+            }
+            if now >= until {
+                return None;
+            }
             tokio::time::sleep(ROOM_CHECK_INTERVAL).await;
         }
-        let (held, has_ended) = self.admit_now(end);
-        if has_ended {
-            // Its connection's task frees the answer before this one is made.
-            tokio::task::yield_now().await;
-        }
-        held
     }
 
-    fn has_room(&self) -> bool {
-        let held = self.held.borrow();
-        let held = held.iter().filter(|(one, _)| one.strong_count() > 0);
-        held.count() < LARGE_ANSWERS_MAX
-    }
-
-    fn admit_now(&self, end: &Rc<Notify>) -> (Held, bool) {
+    /// The right to one, and whether somebody's was taken for it.
+    fn admit_now(&self, end: &Rc<Notify>, now: Instant) -> Option<(Held, bool)> {
         let mut held = self.held.borrow_mut();
-        held.retain(|(one, _)| one.strong_count() > 0);
-        let mut has_ended = false;
-        while held.len() >= LARGE_ANSWERS_MAX
-            && let Some((_, oldest)) = held.pop_front()
-        {
-            oldest.notify_one();
-            has_ended = true;
+        held.retain(|holder| holder.one.strong_count() > 0);
+        let is_full = held.len() >= LARGE_ANSWERS_MAX;
+        if is_full {
+            let stands_still = |oldest: &Holder| now.duration_since(oldest.since) >= HELD_MAX;
+            held.front().filter(|oldest| stands_still(oldest))?;
+            if let Some(oldest) = held.pop_front() {
+                oldest.end.notify_one();
+            }
         }
         let one = Arc::new(());
-        held.push_back((Arc::downgrade(&one), Rc::clone(end)));
-        (Held { _one: one }, has_ended)
+        held.push_back(Holder {
+            one: Arc::downgrade(&one),
+            since: now,
+            end: Rc::clone(end),
+        });
+        Some((Held { _one: one }, is_full))
     }
 }
 
@@ -98,19 +113,26 @@ mod tests {
     }
 
     #[test]
-    fn one_past_the_limit_ends_the_oldest_and_what_is_sent_makes_room() {
+    fn one_past_the_limit_ends_who_stands_still_and_what_is_sent_makes_room() {
         let large = LargeAnswers::default();
         let ends: Vec<_> = (0..4).map(|_| Rc::new(Notify::new())).collect();
-        let (first, _) = large.admit_now(&ends[0]);
-        let (second, has_ended) = large.admit_now(&ends[1]);
-        assert!(!has_ended, "the limit");
+        let start = Instant::now();
+        let admit = |number: usize, now| large.admit_now(&ends[number], now);
+        let (first, _) = admit(0, start).expect("room");
+        let (second, has_ended) = admit(1, start).expect("the limit");
+        assert!(!has_ended);
         let body = first.body("text".to_owned());
-        let (third, has_ended) = large.admit_now(&ends[2]);
-        assert!(has_ended, "one past it");
-        assert!(is_ended(&ends[0]) && !is_ended(&ends[1]));
+        let soon = start + HELD_MAX - Duration::from_millis(1);
+        assert!(
+            admit(2, soon).is_none(),
+            "one past it, and both may be read"
+        );
+        assert!(!is_ended(&ends[0]));
+        let (third, has_ended) = admit(2, start + HELD_MAX).expect("its place");
+        assert!(has_ended && is_ended(&ends[0]) && !is_ended(&ends[1]));
         drop((body, second));
-        let (_fourth, has_ended) = large.admit_now(&ends[3]);
-        assert!(!has_ended, "the second was sent");
+        let (_fourth, has_ended) = admit(3, start + HELD_MAX).expect("the second was sent");
+        assert!(!has_ended);
         drop(third);
     }
 }

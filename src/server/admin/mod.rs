@@ -18,7 +18,7 @@
 //! | `report` | what a shard tells, gathered on its own loop |
 //! | `observer` | what all shards told: since the start, and in the last minute |
 //! | `latency_log` | the interval log (`coreline.latency.log`) |
-//! | `http` | connections and their limits |
+//! | `http`, `places` | connections and their limits |
 //! | `large_answers` | how many answers that grow with the partitions are held |
 //! | `routes`, `latency`, `metrics` | paths to answers |
 //!
@@ -31,6 +31,7 @@ mod latency;
 mod latency_log;
 mod metrics;
 mod observer;
+mod places;
 mod report;
 mod routes;
 
