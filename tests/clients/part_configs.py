@@ -14,6 +14,7 @@ from wire import Connection
 
 EACH_CORES = False
 SECONDS_MAX = 300
+ANSWER = "ANSWER "
 CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 METRICS = "org.apache.kafka.tools.ClientMetricsCommand"
 
@@ -112,16 +113,23 @@ def commands():
 
 
 def ask(bootstrap, folder, all_words):
-    """What the tools printed, one process for all of them."""
+    """What the tools printed that are asked at `bootstrap`."""
     at = ["--bootstrap-server", bootstrap]
+    return tools(folder, [[words[0], *at, *words[1:]] for words in all_words])
+
+
+def tools(folder, all_words, typed=None):
+    """What the tools printed, one process for all of them; `typed` is what each is given to read."""
     file = folder / "tools.json"
-    file.write_text(json.dumps([[words[0], *at, *words[1:]] for words in all_words]))
+    typed = typed or [""] * len(all_words)
+    file.write_text(json.dumps([[*each] for each in zip(typed, all_words)]))
     libraries = f"{kafka_home()}/libs/*"
     classes = java.classes("AdminTools", libraries)
     done = subprocess.run(
         ["java", "-Xmx256m", "-cp", f"{classes}:{libraries}", "-Dlog4j2.level=ERROR", "AdminTools",
          str(file)], capture_output=True, text=True, timeout=SECONDS_MAX)
-    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    lines = done.stdout.splitlines()
+    answers = [json.loads(line.removeprefix(ANSWER)) for line in lines if line.startswith(ANSWER)]
     check(len(answers) == len(all_words),
           f"{len(answers)} of {len(all_words)} answered: {done.stderr[-1500:]}")
     return answers

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Real clients against the broker: `tests/clients/run.py [PART...]`, all parts without one.
+"""Real clients against the broker: `tests/clients/run.py [PART...]`, all but compat without one.
 
 Parts: life, input, observe, dashboards, configs, admin, directories, tools, roundtrip, dump, dissect,
-kill, disk (as root: it mounts small file systems).
+kill, disk (as root: it mounts small file systems), compat.
 Parts that measure no time run beside each other, the others alone. `--broker kafka` runs them against Apache
 Kafka, which proves the tests themselves. Needs the clients that scripts/test installs.
 """
@@ -22,6 +22,8 @@ from report import Report  # noqa: E402
 
 PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "directories", "tools",
          "roundtrip", "dump", "dissect", "kill", "disk"]
+# What scripts/compat runs, for longer than CI has.
+LONG = ["compat"]
 # They measure no time: two at once take less.
 BESIDE = {"configs", "admin", "directories", "tools", "roundtrip", "dump", "dissect"}
 JOBS = 2
@@ -29,7 +31,7 @@ JOBS = 2
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS + LONG))
     parser.add_argument("--broker", choices=sorted(BROKERS), default="coreline")
     parser.add_argument("--dose", choices=["ci", "accept"], default="ci")
     parser.add_argument("--cores", default="1,2", help="values of coreline.cores, with commas")
@@ -37,7 +39,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keep the brokers' folders")
     arguments = parser.parse_args()
     for part in arguments.parts:
-        if part not in PARTS:
+        if part not in PARTS + LONG:
             parser.error(f"no part {part}")
     report, root = Report(), Path(tempfile.mkdtemp(prefix="coreline-clients-"))
     ports = iter(range(arguments.port, arguments.port + 4000, 4))

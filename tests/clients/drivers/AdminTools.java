@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.PrintStream;
@@ -36,7 +37,8 @@ public class AdminTools {
         ObjectMapper json = new ObjectMapper();
         PrintStream own = System.out;
         boolean changed = false;
-        for (JsonNode words : json.readTree(new File(arguments[0]))) {
+        for (JsonNode step : json.readTree(new File(arguments[0]))) {
+            JsonNode words = step.get(1);
             String[] options = new String[words.size() - 1];
             for (int index = 0; index < options.length; index++) {
                 options[index] = words.get(index + 1).asText();
@@ -48,6 +50,7 @@ public class AdminTools {
             changed = changes;
             var out = new ByteArrayOutputStream();
             var error = new ByteArrayOutputStream();
+            System.setIn(new ByteArrayInputStream(step.get(0).asText().getBytes(StandardCharsets.UTF_8)));
             System.setOut(new PrintStream(out, true));
             System.setErr(new PrintStream(error, true));
             int status = 0;
@@ -72,7 +75,8 @@ public class AdminTools {
             answer.put("code", exited == null ? status : exited.code);
             answer.put("out", exited == null ? text(out) : exited.out);
             answer.put("error", exited == null ? text(error) : exited.error);
-            own.println(json.writeValueAsString(answer));
+            // Some tools print on after their end, when the process ends.
+            own.println("ANSWER " + json.writeValueAsString(answer));
             own.flush();
         }
         System.exit(0);
