@@ -10,6 +10,7 @@
 mod check;
 mod hammer;
 mod names;
+mod subscribe;
 mod tasks;
 mod trail;
 

@@ -17,7 +17,7 @@ use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{MESSAGE_BYTES_MAX, Outcome};
+use crate::{MESSAGE_BYTES_MAX, Outcome, subscribe};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Closing a consumer waits for its parked fetches.
@@ -27,10 +27,10 @@ const FETCH_WAIT_MS: &str = "50";
 pub fn run(bootstrap: &str, file: &str) -> Outcome<()> {
     let tasks: Vec<Value> = serde_json::from_reader(File::open(file)?)?;
     for task in &tasks {
-        let outcome = if task["do"] == "produce" {
-            produce(bootstrap, task)
-        } else {
-            consume(bootstrap, task)
+        let outcome = match task["do"].as_str() {
+            Some("produce") => produce(bootstrap, task),
+            Some("subscribe") => subscribe::run(bootstrap, task),
+            _ => consume(bootstrap, task),
         };
         println!(
             "{}",

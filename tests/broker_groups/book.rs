@@ -15,6 +15,8 @@ pub struct Book {
     fetched: BTreeMap<i32, i64>,
     /// What each living member holds now: its generation and its partitions.
     pub holds: BTreeMap<usize, (i32, BTreeSet<i32>)>,
+    /// What each does now.
+    pub places: BTreeMap<usize, &'static str>,
     pub faults: Vec<String>,
     pub assignments: usize,
     pub commits: usize,

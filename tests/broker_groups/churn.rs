@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use coreline::wire::messages::join_group::JoinGroupResponse;
@@ -19,6 +19,12 @@ use crate::{fetched, find, join, options};
 
 fn is_whole_dose() -> bool {
     std::env::var_os("CORELINE_ACCEPT").is_some()
+}
+
+/// Ten minutes, or `CORELINE_CHURN_SECONDS`.
+fn whole_span() -> Duration {
+    let given = std::env::var("CORELINE_CHURN_SECONDS").ok();
+    Duration::from_secs(given.map_or(600, |text| text.parse().unwrap()))
 }
 
 /// `CORELINE_SEED`, or another one each time.
@@ -43,6 +49,7 @@ fn world(address: SocketAddr, is_cooperative: bool, session: Duration) -> World 
         book: Mutex::new(Book::default()),
         is_calm: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
+        sleepers: AtomicUsize::new(0),
     }
 }
 
@@ -84,7 +91,7 @@ fn goes_on(world: &World, (passed, span): (Duration, Duration)) -> bool {
 fn churn(is_cooperative: bool) {
     let mut harness = Harness::start(options(2));
     let (members, span) = match is_whole_dose() {
-        true => (100, Duration::from_secs(600)),
+        true => (100, whole_span()),
         false => (12, Duration::from_millis(1_500)),
     };
     let session = Duration::from_secs(if is_whole_dose() { 3 } else { 1 });

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub struct World {
     /// Nobody comes or goes of their own will.
     pub is_calm: AtomicBool,
     pub is_over: AtomicBool,
+    /// Members that sleep, whatever happens.
+    pub sleepers: AtomicUsize,
 }
 
 impl World {
@@ -150,6 +152,17 @@ impl Member<'_> {
         self.client.try_receive(version).ok_or(Gone)
     }
 
+    fn is_at(&self, place: &'static str) {
+        self.world.book().places.insert(self.number, place);
+    }
+
+    /// Says and hears nothing for so long.
+    fn sleep(&self, pause: Duration) {
+        self.world.sleepers.fetch_add(1, Ordering::AcqRel);
+        std::thread::sleep(pause);
+        self.world.sleepers.fetch_sub(1, Ordering::AcqRel);
+    }
+
     fn forget(&mut self) {
         self.owned.clear();
         self.world.book().holds.remove(&self.number);
@@ -179,6 +192,7 @@ impl Member<'_> {
                 let _ = self.client.try_send(&request, 5);
                 return Err(Gone);
             }
+            self.is_at("join");
             self.joined = self.ask(&request, 5)?;
             match self.joined.error_code {
                 ErrorCode::NONE => {
@@ -237,8 +251,9 @@ impl Member<'_> {
         };
         if !World::is(&self.world.is_calm) && self.dice.one_in(60) {
             // A member that never syncs.
-            std::thread::sleep(self.world.session * 2);
+            self.sleep(self.world.session * 2);
         }
+        self.is_at("sync");
         let told: SyncGroupResponse = self.ask(&request, 3)?;
         if !told.error_code.is_none() {
             self.refused("sync", told.error_code);
@@ -291,6 +306,7 @@ impl Member<'_> {
 
     /// Until there is a rebalance.
     fn work(&mut self) -> Step<()> {
+        self.is_at("work");
         loop {
             std::thread::sleep(self.world.session / 20);
             if !World::is(&self.world.is_calm) {
@@ -335,7 +351,8 @@ impl Member<'_> {
         if self.dice.one_in(60) {
             // It does not know that it is out when it commits.
             let pause = self.world.session.as_millis() as u64 * 3;
-            std::thread::sleep(Duration::from_millis(self.dice.below(pause)));
+            let pause = self.dice.below(pause);
+            self.sleep(Duration::from_millis(pause));
             self.commit()?;
         }
         Ok(())
@@ -431,15 +448,22 @@ pub fn watch(world: &World) {
     }
 }
 
-/// Waits until all members have all partitions, nobody coming or going; how long that took.
+/// Waits until all members have all partitions, nobody coming or going; how long that took since
+/// the last of them woke up.
 pub fn settle(world: &World, members: usize) -> Duration {
     world.is_calm.store(true, Ordering::Release);
+    while world.sleepers.load(Ordering::Acquire) > 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let began = Instant::now();
     let limit = world.session + Duration::from_secs(5);
     while !world.book().is_whole(members, world.partitions) {
         if began.elapsed() > limit {
             let mut book = world.book();
-            let text = format!("not settled after {limit:?}: {:?}", book.holds);
+            let holds: Vec<(&usize, i32)> = (book.holds.iter())
+                .map(|(number, held)| (number, held.0))
+                .collect();
+            let text = format!("not settled after {limit:?}: {holds:?}, {:?}", book.places);
             book.faults.push(text);
             break;
         }

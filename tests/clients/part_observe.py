@@ -14,12 +14,14 @@ from report import check
 EACH_CORES = False
 SHARDS = 2
 RECORDS = 20_000
-# What promtool says of names that Kafka's dashboards ask for as they are.
+# What promtool says of names that dashboards of Kafka and of its exporters ask for as they are.
 STYLE_OF_KAFKA = re.compile(
-    r"kafka_server_(delayedoperationpurgatory_purgatorysize|"
-    r"socket_server_metrics_connection_(count|creation_rate|close_rate)) "
+    r"(kafka_server_(delayedoperationpurgatory_purgatorysize|"
+    r"group_coordinator_metrics_group_completed_rebalance_count|"
+    r"socket_server_metrics_connection_(count|creation_rate|close_rate))|"
+    r"kafka_consumergroup_(lag|current_offset)_sum|redpanda_kafka_consumer_group_lag_sum) "
     r"(label names should be written in 'snake_case' not 'camelCase'|"
-    r'non-histogram and non-summary metrics should not have "_count" suffix)$')
+    r'non-histogram and non-summary metrics should not have "_(count|sum)" suffix)$')
 
 
 class Observed:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Real clients against the broker: `tests/clients/run.py [PART...]`, all but compat without one.
 
-Parts: life, input, observe, dashboards, configs, admin, directories, tools, roundtrip, dump, dissect,
-kill, disk (as root: it mounts small file systems), compat.
+Parts: life, input, observe, dashboards, configs, admin, groups, directories, tools, roundtrip, dump,
+dissect, kill, disk (as root: it mounts small file systems), compat.
 Parts that measure no time run beside each other, the others alone. `--broker kafka` runs them against Apache
 Kafka, which proves the tests themselves. Needs the clients that scripts/test installs.
 """
@@ -20,12 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from brokers import BROKERS, discard  # noqa: E402
 from report import Report  # noqa: E402
 
-PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "directories", "tools",
-         "roundtrip", "dump", "dissect", "kill", "disk"]
+PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "groups", "directories",
+         "tools", "roundtrip", "dump", "dissect", "kill", "disk"]
 # What scripts/compat runs, for longer than CI has.
 LONG = ["compat"]
 # They measure no time: two at once take less.
-BESIDE = {"configs", "admin", "directories", "tools", "roundtrip", "dump", "dissect"}
+BESIDE = {"configs", "admin", "groups", "directories", "tools", "roundtrip", "dump", "dissect"}
 JOBS = 2
 
 

@@ -109,6 +109,50 @@ public class JavaClient {
         return JSON.createObjectNode().put("count", count);
     }
 
+    /** A member of a group: reads until it has enough or is told to stop, commits and leaves. */
+    static ObjectNode subscribe(String bootstrap, JsonNode task) throws Exception {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", bootstrap);
+        settings.put("group.id", task.get("group").asText());
+        settings.put("client.id", "java");
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("enable.auto.commit", "false");
+        settings.put("heartbeat.interval.ms", "200");
+        settings.put("fetch.max.wait.ms", String.valueOf(FETCH_WAIT_MS));
+        settings.put("max.poll.records", "10");
+        long wanted = task.has("count") ? task.get("count").asLong() : Long.MAX_VALUE;
+        Path stop = Path.of(task.get("stop").asText());
+        var deserializer = new ByteArrayDeserializer();
+        long count = 0;
+        java.util.Set<TopicPartition> assigned = java.util.Set.of();
+        try (var consumer = new KafkaConsumer<>(settings, deserializer, deserializer);
+                BufferedWriter out = Files.newBufferedWriter(Path.of(task.get("output").asText()))) {
+            consumer.subscribe(List.of(task.get("topic").asText()));
+            for (int idle = 0; count < wanted && !Files.exists(stop); idle++) {
+                if (wanted < Long.MAX_VALUE && idle > 1_200) {
+                    throw new IllegalStateException(count + " of " + wanted + " records came");
+                }
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(50))) {
+                    idle = 0;
+                    count++;
+                    ObjectNode one = JSON.createObjectNode();
+                    one.put("p", record.partition()).put("o", record.offset());
+                    out.write(JSON.writeValueAsString(one) + "\n");
+                }
+                if (!consumer.assignment().equals(assigned)) {
+                    assigned = new java.util.HashSet<>(consumer.assignment());
+                    ObjectNode one = JSON.createObjectNode();
+                    ArrayNode partitions = one.putArray("assigned");
+                    assigned.forEach(partition -> partitions.add(partition.partition()));
+                    out.write(JSON.writeValueAsString(one) + "\n");
+                }
+                out.flush();
+            }
+            consumer.commitSync();
+        }
+        return JSON.createObjectNode().put("count", count);
+    }
+
     static ObjectNode describe(ConsumerRecord<byte[], byte[]> record) throws Exception {
         byte[] value = record.value();
         ObjectNode one = JSON.createObjectNode();
@@ -128,8 +172,11 @@ public class JavaClient {
         for (JsonNode task : JSON.readTree(new File(arguments[1]))) {
             ObjectNode answer;
             try {
-                answer = task.get("do").asText().equals("produce")
-                    ? produce(arguments[0], task) : consume(arguments[0], task);
+                answer = switch (task.get("do").asText()) {
+                    case "produce" -> produce(arguments[0], task);
+                    case "subscribe" -> subscribe(arguments[0], task);
+                    default -> consume(arguments[0], task);
+                };
             } catch (Exception error) {
                 answer = JSON.createObjectNode().put("error", error.toString());
             }

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import sys
 
 import kafka
@@ -73,11 +74,38 @@ def consume(bootstrap, task):
     return {"count": count}
 
 
+def subscribe(bootstrap, task):
+    """A member of a group: reads until it has enough or is told to stop, commits and leaves."""
+    consumer = KafkaConsumer(
+        task["topic"], bootstrap_servers=bootstrap, group_id=task["group"], client_id="python",
+        auto_offset_reset="earliest", enable_auto_commit=False, heartbeat_interval_ms=200,
+        fetch_max_wait_ms=FETCH_WAIT_MS, max_poll_records=10)
+    wanted, count, assigned, idle = task.get("count"), 0, set(), 0
+    with open(task["output"], "w") as out:
+        while (wanted is None or count < wanted) and not os.path.exists(task["stop"]):
+            polled = consumer.poll(timeout_ms=50)
+            idle = 0 if polled else idle + 1
+            if wanted is not None and idle > 1200:
+                raise RuntimeError(f"{count} of {wanted} records came")
+            for record in (record for records in polled.values() for record in records):
+                out.write(json.dumps({"p": record.partition, "o": record.offset}) + "\n")
+                count += 1
+            now = consumer.assignment()
+            if now != assigned:
+                assigned = set(now)
+                out.write(json.dumps({"assigned": [one.partition for one in now]}) + "\n")
+            out.flush()
+    consumer.commit()
+    consumer.close()
+    return {"count": count}
+
+
 def main():
     bootstrap, tasks = sys.argv[1], json.load(open(sys.argv[2]))
     for task in tasks:
         try:
-            answer = {"produce": produce, "consume": consume}[task["do"]](bootstrap, task)
+            does = {"produce": produce, "consume": consume, "subscribe": subscribe}
+            answer = does[task["do"]](bootstrap, task)
         except Exception as error:  # the harness shows it in the cell
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
