@@ -64,6 +64,8 @@ fn long(short: u64, full: u64) -> Duration {
 /// Within this a client that behaves is served on a loaded machine.
 const SERVED_WITHIN: Duration = Duration::from_secs(20);
 
+const CREATED_WITHIN: Duration = Duration::from_secs(120);
+
 /// A description may wait until connections that do not read are closed, and for its memory.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(60);
 
@@ -274,10 +276,16 @@ fn create(address: SocketAddr, topics: &[(String, i32)]) {
     };
     let create = CreateTopicsRequest {
         topics: topics.iter().map(topic).collect(),
-        timeout_ms: 10_000,
+        timeout_ms: CREATED_WITHIN.as_millis() as i32,
         ..CreateTopicsRequest::default()
     };
-    let created: CreateTopicsResponse = Client::connect(address).ask(&create, 7);
+    // 2,000 folders take their time on a disk that others use.
+    let mut client = Client::connect(address);
+    client
+        .stream
+        .set_read_timeout(Some(CREATED_WITHIN))
+        .unwrap();
+    let created: CreateTopicsResponse = client.ask(&create, 7);
     let is_created = |topic: &CreatableTopicResult| topic.error_code == ErrorCode::NONE;
     assert!(created.topics.iter().all(is_created));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use super::admission::Admitted;
+use super::cache::TAIL_ENTRY_BYTES;
 use super::checked_batch::CheckedBatch;
 use super::config::{AppendContext, AppendOrigin, Appended};
 use super::error::AppendError;
@@ -115,7 +116,7 @@ impl Log {
         );
         self.queue_prefix();
         let (bytes, charge) = keep(batch, part);
-        let charge = charge + context.buffer_bytes.abandoned;
+        let charge = charge + context.buffer_bytes.abandoned + TAIL_ENTRY_BYTES;
         self.enter(&header, bytes, charge, admitted);
         Appended {
             base_offset: header.base_offset,
@@ -161,6 +162,7 @@ impl Log {
         let end_offset = header.next_offset();
         if let Some(index) = segment.index.borrow_mut().as_mut() {
             index.append(header, position, self.config().index_interval_bytes);
+            index.charge_to(self.shard.cache.indexes());
         }
         if segment.first_timestamp.get().is_none() {
             segment.first_timestamp.set(Some(header.max_timestamp));

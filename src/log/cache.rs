@@ -12,8 +12,13 @@ use crate::io::memory::left_of;
 
 /// What an open log takes with its partition, whatever is in it: 5.6 KiB were measured with 2,000.
 const LOG_BYTES: usize = 6 * KIB;
-/// Open logs leave the cache all but this part of the budget.
+/// Open logs, with the indexes in memory, leave the cache all but this part of the budget.
 const LOGS_SHARE: usize = 2;
+/// Indexes of closed segments are dropped while all indexes take more than this part.
+const INDEXES_DIVISOR: usize = 8;
+/// What a cached batch takes beside its bytes: its entry in a queue that may be half empty, its
+/// share of the shard's order, the allocations' own heads.
+pub(crate) const TAIL_ENTRY_BYTES: usize = 192;
 /// Pinned bytes may take this part of the cache before appends wait.
 const PINNED_SHARE: usize = 2;
 /// Write-back is asked for from this part of the pinned budget on.
@@ -28,6 +33,8 @@ const PINNED_STEPS_MAX: usize = 64;
 /// The budget of one shard.
 pub(crate) struct CacheBudget {
     bytes_max: usize,
+    /// Bytes of the indexes in memory: those of active segments, and of closed ones that were read.
+    indexes: Rc<Cell<usize>>,
     /// Logs that are open; each takes [`LOG_BYTES`] of the budget.
     logs: Cell<usize>,
     used: Cell<usize>,
@@ -43,6 +50,7 @@ impl CacheBudget {
     pub(crate) fn new(bytes_max: usize, room: Rc<Waiters>) -> Self {
         Self {
             bytes_max,
+            indexes: Rc::default(),
             logs: Cell::new(0),
             used: Cell::new(0),
             pinned: Cell::new(0),
@@ -101,7 +109,18 @@ impl CacheBudget {
     /// Bytes that may be charged.
     pub(crate) fn bytes_max(&self) -> usize {
         let logs = self.logs.get().saturating_mul(LOG_BYTES);
+        let logs = logs.saturating_add(self.indexes.get());
         left_of(self.bytes_max - logs.min(self.bytes_max / LOGS_SHARE))
+    }
+
+    /// Where indexes are charged what they take.
+    pub(crate) fn indexes(&self) -> &Rc<Cell<usize>> {
+        &self.indexes
+    }
+
+    /// Whether those of closed segments should go.
+    pub(crate) fn has_too_many_indexes(&self) -> bool {
+        self.indexes.get() > left_of(self.bytes_max / INDEXES_DIVISOR)
     }
 
     /// So many logs are open now.
@@ -166,6 +185,8 @@ mod tests {
         let cache = CacheBudget::new(MIB, Rc::default());
         cache.note_logs(10);
         assert_eq!(cache.bytes_max(), MIB - 10 * LOG_BYTES);
+        cache.indexes().set(1_000);
+        assert_eq!(cache.bytes_max(), MIB - 10 * LOG_BYTES - 1_000);
         cache.note_logs(MIB / LOG_BYTES);
         assert_eq!(cache.bytes_max(), MIB / 2);
     }

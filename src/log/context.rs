@@ -32,6 +32,8 @@ const WRITE_BYTES_MAX: usize = MIB;
 const WRITE_BYTES_LEAST: usize = 64 * KIB;
 /// Reading descriptors of closed segments that stay open.
 const READERS_OPEN_MAX: usize = 256;
+/// After so many read indexes those of deleted segments are forgotten.
+const LOADED_LOOKED_AT: usize = 64;
 /// Between two rounds of writing partial blocks for the sake of memory.
 const RELIEF_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -65,6 +67,8 @@ pub(crate) struct ShardContext {
     random: RefCell<Random>,
     buffers: RefCell<Vec<AlignedBuffer>>,
     readers: RefCell<VecDeque<Weak<Segment>>>,
+    /// Closed segments whose indexes were read, oldest first.
+    indexes_loaded: RefCell<VecDeque<Weak<Segment>>>,
     /// All open logs.
     pub(crate) logs: RefCell<BTreeMap<LogIdentity, Rc<Log>>>,
     /// No more appends: the shard is closing.
@@ -129,6 +133,7 @@ impl ShardContext {
             random: RefCell::new(Random::new(options.random_seed)),
             buffers: RefCell::default(),
             readers: RefCell::default(),
+            indexes_loaded: RefCell::default(),
             logs: RefCell::default(),
             is_closing: Cell::new(false),
             relief: RefCell::default(),
@@ -246,6 +251,21 @@ impl ShardContext {
         let mut buffers = self.buffers.borrow_mut();
         if buffers.len() < BUFFERS_KEPT_MAX && buffer.capacity() <= self.write_bytes_max {
             buffers.push(buffer);
+        }
+    }
+
+    /// A closed segment's indexes were read: the oldest beyond the cache's share for indexes are
+    /// dropped, to be read again at their next use.
+    pub(crate) fn index_loaded(&self, segment: &Rc<Segment>) {
+        let mut loaded = self.indexes_loaded.borrow_mut();
+        loaded.push_back(Rc::downgrade(segment));
+        if loaded.len().is_multiple_of(LOADED_LOOKED_AT) {
+            loaded.retain(|segment| segment.strong_count() > 0);
+        }
+        while self.cache.has_too_many_indexes() && loaded.len() > 1 {
+            if let Some(oldest) = loaded.pop_front().and_then(|oldest| oldest.upgrade()) {
+                oldest.drop_index();
+            }
         }
     }
 

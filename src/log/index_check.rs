@@ -60,7 +60,11 @@ impl Log {
                     return Ok(());
                 }
                 let index = index?;
-                segment.index.borrow_mut().get_or_insert(index);
+                let mut held = segment.index.borrow_mut();
+                held.get_or_insert(index)
+                    .charge_to(self.shard.cache.indexes());
+                drop(held);
+                self.shard.index_loaded(segment);
             }
         }
         self.index_failure(segment)
@@ -272,9 +276,10 @@ impl Log {
         fault: &IndexFault,
         found: Option<&SegmentIndex>,
     ) -> Result<()> {
-        let index = self.make_again(segment, fault, found).await?;
+        let mut index = self.make_again(segment, fault, found).await?;
         let mut held = segment.index.borrow_mut();
         if held.is_some() && segment.is_finished.get() && !segment.is_gone() {
+            index.charge_to(self.shard.cache.indexes());
             *held = Some(index);
         }
         Ok(())

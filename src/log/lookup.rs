@@ -116,18 +116,20 @@ impl Log {
     /// An offset before the first record of at least `timestamp`, by the time indexes.
     async fn search_start(&self, timestamp: TimestampMs) -> Result<Offset, LogError> {
         for segment in self.all_segments() {
+            // Of those that are passed over no index stays in memory.
+            if self.max_timestamp_of(&segment).await? < timestamp {
+                continue;
+            }
             self.load_index(&segment).await?;
             let index = segment.index.borrow();
             let Some(index) = index.as_ref() else {
                 return Ok(segment.base_offset);
             };
-            if index.max_timestamp >= timestamp {
-                // The entry before: its offset's batch is older than what is sought.
-                let before = index
-                    .times
-                    .lookup(TimestampMs(timestamp.0.saturating_sub(1)));
-                return Ok(before.offset.max(segment.base_offset));
-            }
+            // The entry before: its offset's batch is older than what is sought.
+            let before = index
+                .times
+                .lookup(TimestampMs(timestamp.0.saturating_sub(1)));
+            return Ok(before.offset.max(segment.base_offset));
         }
         Ok(self.log_end_offset())
     }

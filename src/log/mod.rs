@@ -69,6 +69,8 @@ mod flush_test;
 #[cfg(test)]
 mod full_disk_test;
 #[cfg(test)]
+mod index_memory_test;
+#[cfg(test)]
 mod log_test;
 #[cfg(test)]
 mod small_memory_test;

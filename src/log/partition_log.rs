@@ -159,6 +159,9 @@ impl Log {
     pub(crate) fn new(shard: &Rc<ShardContext>, parts: LogParts) -> Rc<Self> {
         let place = (parts.active.base_offset.0, parts.active.size.get());
         let has_partial_block = !parts.active.head_block.borrow().is_empty();
+        if let Some(index) = parts.active.index.borrow_mut().as_mut() {
+            index.charge_to(shard.cache.indexes());
+        }
         Rc::new(Self {
             shard: Rc::clone(shard),
             identity: parts.identity,

@@ -159,10 +159,11 @@ fn a_read_keeps_no_more_memory_alive_than_it_may() {
         .block_on(async {
             let logs = start(1, 4 * 1024 * KIB).await;
             let log = logs.create_log(identity("t"), config()).await.unwrap();
-            let buffer = 30_000;
+            let part = 30_000;
+            let buffer = part + super::cache::TAIL_ENTRY_BYTES;
             for mark in 0..3 {
                 let mut context = context();
-                context.buffer_bytes.part = buffer;
+                context.buffer_bytes.part = part;
                 log.append(batch(10_000, mark), context).await.unwrap();
             }
             log.wait_durable(Offset(3)).await.unwrap();

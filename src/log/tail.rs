@@ -12,6 +12,9 @@ use crate::base::ids::Offset;
 use crate::io::AlignedBuffer;
 use crate::metrics::touched;
 
+/// So many entries a queue always has room for.
+const ENTRIES_KEPT: usize = 64;
+
 /// One batch.
 pub(crate) struct TailEntry {
     pub(crate) segment: Rc<Segment>,
@@ -72,9 +75,17 @@ impl Tail {
             return Evicted::Pinned;
         }
         self.unpinned -= 1;
-        self.entries
-            .pop_front()
-            .map_or(Evicted::Empty, |entry| Evicted::Freed(entry.charge))
+        let oldest = self.entries.pop_front();
+        self.shrink();
+        oldest.map_or(Evicted::Empty, |entry| Evicted::Freed(entry.charge))
+    }
+
+    /// The queue of a log that was busy once is not kept for one that is not.
+    fn shrink(&mut self) {
+        let (length, capacity) = (self.entries.len(), self.entries.capacity());
+        if capacity > ENTRIES_KEPT && length < capacity / 4 {
+            self.entries.shrink_to(capacity / 2);
+        }
     }
 
     /// Drops all batches at or past `offset`; answers what they and the pinned ones of them were

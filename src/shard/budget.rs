@@ -10,11 +10,15 @@
 //! half of that is taken one answer gets up to a quarter of what is left of the half, then
 //! [`ANSWER_BYTES_MIN`]: it takes thousands of them to use it up, each of a connection of its own.
 //!
+//! While the process is near its cap there is less of the common part to take
+//! ([`left_of`](crate::io::memory::left_of)); what is held stays held.
+//!
 //! Pure bookkeeping: who waits, and for how long, is the connection's affair.
 
 use std::time::Duration;
 
 use crate::base::limits::KIB;
+use crate::io::memory::left_of;
 
 /// How long the holder of the kept share may go without a byte.
 pub const KEPT_SHARE_IDLE_MAX: Duration = Duration::from_secs(1);
@@ -152,7 +156,8 @@ impl Budget {
 
     /// Takes `bytes` from the common part alone, or nothing.
     pub fn take_common(&mut self, held: &mut Held, bytes: usize) -> bool {
-        let enough = bytes <= self.common_bytes_free;
+        let used = self.common_bytes_used();
+        let enough = bytes <= left_of(self.common_bytes_max).saturating_sub(used);
         if enough {
             self.common_bytes_free -= bytes;
             held.common_bytes += bytes;
@@ -163,7 +168,8 @@ impl Budget {
     /// Takes up to `bytes` for an answer; `None` when there is not even [`ANSWER_BYTES_MIN`], it
     /// wants as much, and another one has that already beyond what there is.
     pub fn take_for_answer(&mut self, held: &mut Held, bytes: usize) -> Option<usize> {
-        let generous = (self.answer_bytes_max / 2).saturating_sub(self.answer_bytes_used);
+        let generous = left_of(self.answer_bytes_max) / 2;
+        let generous = generous.saturating_sub(self.answer_bytes_used);
         let share = (generous / ANSWER_PART).max(ANSWER_BYTES_MIN);
         let taken = bytes.min(share);
         if self.take_whole_answer(held, taken) {
@@ -189,7 +195,7 @@ impl Budget {
     }
 
     fn take_whole_answer(&mut self, held: &mut Held, bytes: usize) -> bool {
-        let free = self.answer_bytes_max.saturating_sub(self.answer_bytes_used);
+        let free = left_of(self.answer_bytes_max).saturating_sub(self.answer_bytes_used);
         let taken = bytes <= free && self.take_common(held, bytes);
         if taken {
             self.answer_bytes_used += bytes;

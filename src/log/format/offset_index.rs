@@ -75,6 +75,12 @@ impl OffsetIndex {
         Ok(index)
     }
 
+    /// What its entries take in memory.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
     /// The file's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

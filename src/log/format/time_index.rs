@@ -69,6 +69,12 @@ impl TimeIndex {
         Ok(index)
     }
 
+    /// What its entries take in memory.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(i64, u32)>()
+    }
+
     /// The file's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

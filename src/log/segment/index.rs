@@ -1,8 +1,11 @@
 //! A segment's offset and time index in memory and on disk. The files of an active segment are
 //! written at snapshots, at roll and at close; recovery rebuilds what lies behind.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use super::index_charge::IndexCharge;
 use super::segment_path;
 use crate::base::ids::Offset;
 use crate::base::time::TimestampMs;
@@ -41,6 +44,7 @@ pub(crate) struct SegmentIndex {
     pub(crate) max_timestamp: TimestampMs,
     pub(crate) max_timestamp_offset: Offset,
     bytes_since_entry: u64,
+    charge: IndexCharge,
 }
 
 impl SegmentIndex {
@@ -52,6 +56,7 @@ impl SegmentIndex {
             max_timestamp: TimestampMs::NONE,
             max_timestamp_offset: base_offset,
             bytes_since_entry: 0,
+            charge: IndexCharge::default(),
         }
     }
 
@@ -70,6 +75,12 @@ impl SegmentIndex {
             self.bytes_since_entry = 0;
         }
         self.bytes_since_entry += header.total_bytes() as u64;
+    }
+
+    /// Charges what it takes now to its shard's cache.
+    pub(crate) fn charge_to(&mut self, total: &Rc<Cell<usize>>) {
+        let bytes = self.offsets.memory_bytes() + self.times.memory_bytes();
+        self.charge.settle(total, bytes);
     }
 
     /// Drops what lies at or past `offset` or the file position `end`, to be read again.
@@ -140,6 +151,7 @@ impl SegmentIndex {
             offsets,
             times,
             bytes_since_entry: 0,
+            charge: IndexCharge::default(),
         };
         Ok(LoadedIndex {
             index,

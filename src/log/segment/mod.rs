@@ -9,6 +9,7 @@
 //! All but `size` are multiples of a block until the segment is sealed and finished.
 
 mod index;
+mod index_charge;
 mod indexing;
 mod reserve;
 mod writes;
@@ -231,6 +232,15 @@ impl Segment {
     pub(crate) fn close_files(&self) {
         *self.writer.borrow_mut() = None;
         *self.reader.borrow_mut() = None;
+    }
+
+    /// Of a closed segment: its indexes are read again at the next use.
+    pub(crate) fn drop_index(&self) {
+        if self.is_finished.get()
+            && let Ok(mut index) = self.index.try_borrow_mut()
+        {
+            index.take();
+        }
     }
 
     /// Closes the reading descriptor alone, when too many are open.

@@ -18,6 +18,7 @@ use crate::base::ids::{BrokerEpoch, Uuid};
 use crate::base::random::Random;
 use crate::cluster::controller::{ControlHandle, Controller, Publish};
 use crate::io::inbox::inbox;
+use crate::io::memory::give_back_freed;
 use crate::io::task::JoinHandle;
 use crate::io::uring::ShardFaults;
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
@@ -108,6 +109,8 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
     let identified = Directories::identify(&config, offline, &mut random).await;
     let (mut directories, identity) = identified?;
     recover_logs(&mut directories, &options, incarnation).await?;
+    // What recovery took is this thread's to use again, and no shard's.
+    give_back_freed();
     let seed = random.next_u64();
     let opened = Controller::open(Arc::clone(&config), &identity, seed, io::wall_clock()).await;
     let mut controller = opened.map_err(|error| error.to_string())?;
