@@ -89,6 +89,11 @@ impl Process {
         Self { child, address }
     }
 
+    /// Of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What is in memory now.
     pub fn resident_bytes(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
