@@ -7,6 +7,7 @@
 //! | [`image`] | the state those records add up to; immutable once shared |
 //! | [`metadata_log`] | the folder `__cluster_metadata-0`, readable by Apache Kafka |
 //! | [`decide`], [`controller`] | a request becomes records; the records are written, then shared |
+//! | [`quotas`] | limits of users, clients and addresses, and what of them is used |
 //! | [`effective`] | a topic's settings over the broker's over the defaults |
 //! | [`identity`] | the cluster's, the directory's and this process's ids |
 //!
@@ -28,4 +29,5 @@ pub mod effective;
 pub mod identity;
 pub mod image;
 pub mod metadata_log;
+pub mod quotas;
 pub mod records;

@@ -20,6 +20,10 @@ named! {
         ConnectionsClosed = "connections closed",
         /// Connections closed for what they sent.
         ConnectionsRefused = "connections refused",
+        /// Answers that told a client for how long it is throttled.
+        RequestsThrottled = "requests throttled",
+        /// Milliseconds that those told in all.
+        ThrottleMs = "ms of throttling",
         /// Bytes received from clients.
         BytesReceived = "bytes received",
         /// Bytes sent to clients.

@@ -4,13 +4,19 @@ use std::cell::{Cell, Ref, RefCell};
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::node::Node;
+use super::quota::{Charge, ChargeMode, charge, note_throttled};
 use crate::base::config::BrokerConfig;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{ShardId, TopicPartition};
+use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
+use crate::cluster::quotas::QuotaKind;
+use crate::cluster::quotas::limits::Limit;
+use crate::io;
 use crate::partition::ParkedFetch;
 use crate::shard::FetchSignal;
 
@@ -32,6 +38,7 @@ pub struct RequestContext {
     peer: SocketAddr,
     fetches: RefCell<Vec<Weak<FetchSignal>>>,
     abandoned_bytes: Cell<usize>,
+    muted_until: Cell<MonotonicNs>,
 }
 
 impl RequestContext {
@@ -44,6 +51,7 @@ impl RequestContext {
             peer,
             fetches: RefCell::default(),
             abandoned_bytes: Cell::new(0),
+            muted_until: Cell::default(),
         }
     }
 
@@ -113,6 +121,38 @@ impl RequestContext {
                 true => ErrorCode::KAFKA_STORAGE_ERROR,
                 false => ErrorCode::NOT_LEADER_OR_FOLLOWER,
             })
+    }
+
+    /// The limit of one kind that counts for the client of a request, if there is one.
+    #[must_use]
+    pub fn limit(&self, kind: QuotaKind, client_id: Option<&str>) -> Option<Limit> {
+        self.node.quotas().limit(kind, client_id)
+    }
+
+    /// Counts what has happened towards a limit that may be none; answers for how long the client
+    /// is to be throttled.
+    pub async fn charge(&self, limit: Option<Limit>, value: f64) -> Duration {
+        let Some(limit) = limit else {
+            return Duration::ZERO;
+        };
+        let mode = ChargeMode::Always;
+        charge(&self.node, limit, Charge { value, mode }).await
+    }
+
+    /// Reads no further request for so long (KIP-219): its answer tells the client of it.
+    pub fn mute(&self, of: (QuotaKind, Option<&str>), wait: Duration) {
+        if !wait.is_zero() {
+            let until = io::now().after(wait).max(self.muted_until.get());
+            self.muted_until.set(until);
+            note_throttled(&self.node, of, wait);
+        }
+    }
+
+    /// Until when no request is read; `None` where it is past.
+    #[must_use]
+    pub fn muted_until(&self) -> Option<MonotonicNs> {
+        let until = self.muted_until.get();
+        (until > io::now()).then_some(until)
     }
 
     /// Registers a fetch that may park; the end of the connection cancels it.

@@ -21,6 +21,7 @@ pub mod log_limit;
 pub mod loggers;
 pub mod node;
 pub mod offsets_topic;
+pub mod quota;
 pub mod serve;
 pub mod slow_requests;
 pub mod startup;

@@ -10,6 +10,7 @@ use super::connection::{Connection, ConnectionMemory, ReapRules, STALLED_SEND_MA
 use super::fetch_session::FetchSessions;
 use super::groups;
 use super::log_limit::LogLimit;
+use super::quota::ClientQuotas;
 use super::serve::connection_limits::{AddressCounts, AddressLimits};
 use super::serve::listening::Listening;
 use super::slow_requests::SlowRequests;
@@ -59,6 +60,7 @@ pub struct Node {
     address_counts: AddressCounts,
     address_limits: RefCell<Arc<AddressLimits>>,
     log_limit: LogLimit,
+    quotas: ClientQuotas,
     slow_requests: SlowRequests,
     /// Who makes an answer that is large while it is made, and lets others run meanwhile.
     describing: Turns,
@@ -102,6 +104,7 @@ impl Node {
         let address_limits = AddressLimits::of_addresses(&config);
         let groups = groups::options(&options.config, options.requests_bytes);
         let groups = GroupService::new(groups);
+        let quotas = ClientQuotas::new(&options.image, config.quota_windows);
         Rc::new(Self {
             shard: options.shard,
             config: RefCell::new(config),
@@ -115,6 +118,7 @@ impl Node {
             address_counts: AddressCounts::default(),
             address_limits: RefCell::new(Arc::new(address_limits)),
             log_limit: LogLimit::new(io::now()),
+            quotas,
             slow_requests: SlowRequests::new(slower_than, io::now()),
             describing: Turns::default(),
             groups,
@@ -175,6 +179,7 @@ impl Node {
     /// once their addresses are known.
     pub fn set_image(&self, image: Arc<Image>, config: Arc<BrokerConfig>) {
         let gone = self.topics_gone(&image);
+        self.quotas.set_image(&image);
         *self.image.borrow_mut() = image;
         if !gone.is_empty() {
             self.groups.forget_topics(&gone);
@@ -232,6 +237,12 @@ impl Node {
     #[must_use]
     pub fn log_limit(&self) -> &LogLimit {
         &self.log_limit
+    }
+
+    /// Limits of clients, and what of them is used.
+    #[must_use]
+    pub fn quotas(&self) -> &ClientQuotas {
+        &self.quotas
     }
 
     /// Turns at making large answers.

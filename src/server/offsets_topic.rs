@@ -7,6 +7,8 @@
 use super::context::RequestContext;
 use super::groups::OFFSETS_TOPIC;
 use crate::base::error_code::ErrorCode;
+use crate::cluster::quotas::mutations::Asker;
+use crate::wire::header::RequestHeader;
 use crate::wire::messages::create_topics::{
     CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
 };
@@ -18,10 +20,11 @@ pub fn is_there(context: &RequestContext) -> bool {
     image.topics().by_name(OFFSETS_TOPIC).is_some()
 }
 
-/// Makes the topic. False when it cannot be made now.
-pub async fn create(context: &RequestContext) -> bool {
+/// Makes the topic for whoever sent a request. False when it cannot be made now.
+pub async fn create(context: &RequestContext, header: &RequestHeader) -> bool {
     let request = request(context);
-    let told = match context.control().create_topics(request).await {
+    let asker = Asker::of(header, i16::MAX);
+    let told = match context.control().create_topics(request, asker).await {
         Ok(response) => response.topics.into_iter().next(),
         Err(fault) => {
             tracing::warn!("the topic {OFFSETS_TOPIC} cannot be made: {fault}");

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::codec::{Message, is_flexible};
+use super::messages::alter_client_quotas::AlterClientQuotasRequest;
 use super::messages::alter_configs::AlterConfigsRequest;
 use super::messages::alter_partition_reassignments::AlterPartitionReassignmentsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
@@ -11,6 +12,7 @@ use super::messages::create_topics::CreateTopicsRequest;
 use super::messages::delete_groups::DeleteGroupsRequest;
 use super::messages::delete_records::DeleteRecordsRequest;
 use super::messages::delete_topics::DeleteTopicsRequest;
+use super::messages::describe_client_quotas::DescribeClientQuotasRequest;
 use super::messages::describe_cluster::DescribeClusterRequest;
 use super::messages::describe_configs::DescribeConfigsRequest;
 use super::messages::describe_groups::DescribeGroupsRequest;
@@ -136,6 +138,8 @@ pub const APIS: &[Api] = &[
     Api::of::<AlterPartitionReassignmentsRequest>("AlterPartitionReassignments"),
     Api::of::<ListPartitionReassignmentsRequest>("ListPartitionReassignments"),
     Api::of::<OffsetDeleteRequest>("OffsetDelete"),
+    Api::of::<DescribeClientQuotasRequest>("DescribeClientQuotas"),
+    Api::of::<AlterClientQuotasRequest>("AlterClientQuotas"),
     Api::of::<DescribeUserScramCredentialsRequest>("DescribeUserScramCredentials"),
     Api::of::<DescribeQuorumRequest>("DescribeQuorum"),
     Api::of::<UpdateFeaturesRequest>("UpdateFeatures"),

@@ -182,6 +182,12 @@ macro_rules! message {
                 )*
                 Ok(())
             }
+
+            #[allow(unreachable_code)]
+            fn throttle_time_ms(&mut self) -> Option<&mut i32> {
+                $($crate::wire::schema::throttle_field!(self, $field);)*
+                None
+            }
         }
 
         #[cfg(any(test, feature = "sim"))]
@@ -272,6 +278,14 @@ macro_rules! default_value {
     };
 }
 
+/// Ends a function with the field that tells how long a client is throttled; nothing for others.
+macro_rules! throttle_field {
+    ($value:ident, throttle_time_ms) => {
+        return Some(&mut $value.throttle_time_ms)
+    };
+    ($value:ident, $other:ident) => {};
+}
+
 macro_rules! option {
     () => {
         None
@@ -355,5 +369,6 @@ macro_rules! sample_field {
 #[cfg(any(test, feature = "sim"))]
 pub(crate) use sample_field;
 pub(crate) use {
-    default_value, field_bytes_min, flag, message, message_kind, option, read_field, write_field,
+    default_value, field_bytes_min, flag, message, message_kind, option, read_field,
+    throttle_field, write_field,
 };

@@ -104,12 +104,62 @@ def commands():
     yield "kafka-client-metrics deletes", [METRICS, "--delete", "--name", "n"]
     yield "kafka-client-metrics lists what is left", [METRICS, "--list"]
 
+    yield from quotas(alter, describe)
+
     yield "a group's settings", alter(
         "groups", "g", "--add-config", "consumer.session.timeout.ms=50000")
     yield "a group's bad value", alter(
         "groups", "g", "--add-config", "consumer.session.timeout.ms=1")
     yield "a group's settings taken away", alter(
         "groups", "g", "--delete-config", "consumer.session.timeout.ms")
+
+
+def quotas(alter, describe):
+    """Limits of users, clients and addresses."""
+    def of_both(user, client, *words):
+        def where(kind, name):
+            named = ["--entity-default"] if name is None else ["--entity-name", name]
+            return ["--entity-type", kind, *named]
+        return [CONFIGS, *words[:1], *where("users", user), *where("clients", client), *words[1:]]
+
+    yield "no limits of users", describe("users")
+    yield "no limits of clients", describe("clients")
+    yield "no limits of addresses", describe("ips")
+    yield "a user's limits", alter(
+        "users", "ann", "--add-config", "producer_byte_rate=1024,consumer_byte_rate=2048")
+    yield "any user's limits", alter("users", None, "--add-config", "request_percentage=12.5")
+    yield "a client's limit", alter("clients", "app", "--add-config", "consumer_byte_rate=4096")
+    yield "any client's limit", alter(
+        "clients", None, "--add-config", "controller_mutation_rate=1000")
+    yield "an address's limit", alter(
+        "ips", "10.0.0.1", "--add-config", "connection_creation_rate=50")
+    yield "any address's limit", alter(
+        "ips", None, "--add-config", "connection_creation_rate=1000")
+    yield "a user's client's limit", of_both(
+        "ann", "app", "--alter", "--add-config", "producer_byte_rate=512")
+    yield "a user's any client's limit", of_both(
+        "ann", None, "--alter", "--add-config", "producer_byte_rate=256")
+    yield "a user with limits", describe("users", "ann")
+    yield "users with limits", describe("users")
+    yield "the default of users", describe("users", None, "--entity-default")
+    yield "clients with limits", describe("clients")
+    yield "a client with limits", describe("clients", "app")
+    yield "addresses with limits", describe("ips")
+    yield "a user's client with a limit", of_both("ann", "app", "--describe")
+    yield "a limit of nought", alter("users", "ann", "--add-config", "producer_byte_rate=0")
+    yield "a limit that is no number", alter("users", "ann", "--add-config", "producer_byte_rate=x")
+    yield "an unknown limit", alter("users", "ann", "--add-config", "bytes=1")
+    yield "a client's connections", alter(
+        "clients", "app", "--add-config", "connection_creation_rate=1")
+    yield "a limit that is not there", alter("clients", "no", "--delete-config", "producer_byte_rate")
+    yield "a user's limits taken away", alter(
+        "users", "ann", "--delete-config", "producer_byte_rate,consumer_byte_rate")
+    yield "what is left of a user's", describe("users", "ann")
+    yield "any user's limits taken away", alter(
+        "users", None, "--delete-config", "request_percentage")
+    yield "the addresses' limits taken away", alter(
+        "ips", None, "--delete-config", "connection_creation_rate")
+    yield "what is left of the addresses'", describe("ips")
 
 
 def ask(bootstrap, folder, all_words):

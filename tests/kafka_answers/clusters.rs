@@ -24,6 +24,7 @@ pub fn compare(session: &mut Session) {
 ///   that are not there; clients fall back by one request.
 /// - So is DescribeLogDirs: 5 tells which directories take nothing new, and none is so here.
 /// - Offsets are committed and fetched by topics' names: 10 names topics by their ids (KIP-848).
+/// - DeleteGroups is served to 2: 3 tells each refusal in words.
 /// - Kafka serves groups of other protocols, transactions and share groups, and so publishes their features.
 /// - Features are read at the log's end, which lies elsewhere.
 pub fn even_versions(peer: &Peer, response: &mut ApiVersionsResponse) {
@@ -34,6 +35,10 @@ pub fn even_versions(peer: &Peer, response: &mut ApiVersionsResponse) {
         if peer.is_kafka && (one.api_key.0 == 8 || one.api_key.0 == 9) {
             assert_eq!(one.max_version, 10);
             one.max_version = 9;
+        }
+        if peer.is_kafka && one.api_key.0 == 42 {
+            assert_eq!(one.max_version, 3);
+            one.max_version = 2;
         }
         if peer.is_kafka && (one.api_key.0 == 18 || one.api_key.0 == 35) {
             assert_eq!(one.max_version, 5);

@@ -15,6 +15,7 @@ mod groups;
 mod growth;
 mod partitions;
 mod quorum;
+mod quotas;
 mod records;
 mod session;
 mod takeover;
@@ -82,6 +83,7 @@ fn administrative_keys_answer_as_apache_kafka_does() {
     clusters::compare(session);
     configs::compare(session);
     quorum::compare(session);
+    quotas::compare(session);
     features::compare(session);
     changes::compare_validation(session);
     changes::compare_changes(session);

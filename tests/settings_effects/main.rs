@@ -9,6 +9,7 @@ mod metadata;
 mod disk;
 mod groups;
 mod proofs;
+mod quotas;
 mod sockets;
 mod topics;
 mod starts;

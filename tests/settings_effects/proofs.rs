@@ -268,6 +268,19 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         &["socket.send.buffer.bytes"],
     ),
     (
+        QUOTAS,
+        "so_much_may_be_used_at_once",
+        &["quota.window.num", "quota.window.size.seconds"],
+    ),
+    (
+        QUOTAS,
+        "so_many_partitions_may_be_made_at_once",
+        &[
+            "controller.quota.window.num",
+            "controller.quota.window.size.seconds",
+        ],
+    ),
+    (
         "tests/broker_settings.rs",
         "limits_of_connections_change_at_once",
         &[
@@ -337,4 +350,5 @@ const DISK: &str = "tests/settings_effects/disk.rs";
 const SOCKETS: &str = "tests/settings_effects/sockets.rs";
 const STARTS: &str = "tests/settings_effects/starts.rs";
 const GROUPS: &str = "tests/settings_effects/groups.rs";
+const QUOTAS: &str = "tests/settings_effects/quotas.rs";
 const METADATA: &str = "tests/settings_effects/metadata.rs";

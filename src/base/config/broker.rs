@@ -11,6 +11,7 @@ use super::group_settings::GroupSettings;
 use super::listener::Listeners;
 use super::listener_limits::ListenerLimits;
 use super::metadata_log::MetadataLogSettings;
+use super::quota_windows::QuotaWindows;
 use super::setting::{list, parse_boolean};
 use super::table::broker_setting;
 use super::topic::{BrokerTexts, TopicSettings};
@@ -84,6 +85,10 @@ pub struct BrokerConfig {
     pub retention_check_ms: i64,
     /// `log.initial.task.delay.ms`
     pub initial_task_delay_ms: i64,
+    /// `quota.window.num` and `quota.window.size.seconds`
+    pub quota_windows: QuotaWindows,
+    /// `controller.quota.window.num` and `controller.quota.window.size.seconds`
+    pub controller_quota_windows: QuotaWindows,
     /// `metadata.…`
     pub metadata_log: MetadataLogSettings,
     /// `group.…`, `offset.…` and `offsets.…`
@@ -199,6 +204,8 @@ impl BrokerConfig {
             recovery_point_checkpoint_ms: values.long("log.flush.offset.checkpoint.interval.ms"),
             retention_check_ms: values.long("log.retention.check.interval.ms"),
             initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
+            quota_windows: values.windows("quota"),
+            controller_quota_windows: values.windows("controller.quota"),
             metadata_log: values.metadata_log(),
             groups: values.groups(),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
@@ -295,6 +302,11 @@ impl Values<'_> {
             topic_segment_bytes: self.long("offsets.topic.segment.bytes"),
             topic_codec: u8::try_from(self.long("offsets.topic.compression.codec")).unwrap_or(0),
         }
+    }
+
+    fn windows(&self, of: &str) -> QuotaWindows {
+        let long = |end| self.long(&format!("{of}.window.{end}"));
+        QuotaWindows::of(long("num"), long("size.seconds"))
     }
 
     fn boolean(&self, name: &str) -> bool {

@@ -22,6 +22,7 @@ pub mod describe;
 pub mod dynamic;
 pub mod groups;
 pub mod properties;
+mod quota_windows;
 mod read;
 mod relations;
 pub mod setting;
@@ -38,6 +39,7 @@ pub use self::group_settings::GroupSettings;
 pub use self::listener::{Listener, Listeners};
 pub use self::listener_limits::ListenerLimits;
 pub use self::metadata_log::MetadataLogSettings;
+pub use self::quota_windows::QuotaWindows;
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};
 pub use self::topic::{
     BrokerTexts, CompressionType, TOPIC_SYNONYMS, TopicOverrides, TopicSettings,

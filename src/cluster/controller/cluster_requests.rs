@@ -28,6 +28,14 @@ impl Controller {
                 let decision = decide::update_features(&self.image, &request, context);
                 reply.send(self.carry_out(decision, publish).await);
             }
+            ClusterRequest::AlterClientQuotas {
+                request,
+                unknown_hosts,
+                reply,
+            } => {
+                let decision = decide::alter_quotas(&self.image, &request, &unknown_hosts);
+                reply.send(self.carry_out(decision, publish).await);
+            }
             ClusterRequest::DescribeQuorum { reply } => reply.send(Ok(QuorumState {
                 node_id: self.config.node_id,
                 directory_id: self.log_directory_id,

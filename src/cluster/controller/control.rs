@@ -8,8 +8,12 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerId, Uuid};
 use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
 use crate::cluster::metadata_log::{ControllerEndpoint, MetadataLogError};
+use crate::cluster::quotas::mutations::Asker;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::{self, InboxSender};
+use crate::wire::messages::alter_client_quotas::{
+    AlterClientQuotasRequest, AlterClientQuotasResponse,
+};
 use crate::wire::messages::alter_partition_reassignments::{
     AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
 };
@@ -73,15 +77,18 @@ type Answer<T> = Result<T, ControlError>;
 pub(super) enum ControlRequest {
     CreateTopics {
         request: CreateTopicsRequest,
+        asker: Asker,
         reply: ReplySender<Answer<CreateTopicsResponse>>,
     },
     CreatePartitions {
         request: CreatePartitionsRequest,
+        asker: Asker,
         reply: ReplySender<Answer<CreatePartitionsResponse>>,
     },
     DeleteTopics {
         request: DeleteTopicsRequest,
         version: i16,
+        asker: Asker,
         reply: ReplySender<Answer<DeleteTopicsResponse>>,
     },
     AlterConfigs {
@@ -116,6 +123,11 @@ pub(super) enum ClusterRequest {
         request: UpdateFeaturesRequest,
         version: i16,
         reply: ReplySender<Answer<UpdateFeaturesResponse>>,
+    },
+    AlterClientQuotas {
+        request: AlterClientQuotasRequest,
+        unknown_hosts: Vec<String>,
+        reply: ReplySender<Answer<AlterClientQuotasResponse>>,
     },
     DescribeQuorum {
         reply: ReplySender<Answer<QuorumState>>,
@@ -166,9 +178,14 @@ impl ControlHandle {
     pub async fn create_topics(
         &self,
         request: CreateTopicsRequest,
+        asker: Asker,
     ) -> Answer<CreateTopicsResponse> {
         let (reply, answer) = reply_slot();
-        let request = ControlRequest::CreateTopics { request, reply };
+        let request = ControlRequest::CreateTopics {
+            request,
+            asker,
+            reply,
+        };
         self.ask(request, answer).await?
     }
 
@@ -176,9 +193,14 @@ impl ControlHandle {
     pub async fn create_partitions(
         &self,
         request: CreatePartitionsRequest,
+        asker: Asker,
     ) -> Answer<CreatePartitionsResponse> {
         let (reply, answer) = reply_slot();
-        let request = ControlRequest::CreatePartitions { request, reply };
+        let request = ControlRequest::CreatePartitions {
+            request,
+            asker,
+            reply,
+        };
         self.ask(request, answer).await?
     }
 
@@ -188,11 +210,13 @@ impl ControlHandle {
         &self,
         request: DeleteTopicsRequest,
         version: i16,
+        asker: Asker,
     ) -> Answer<DeleteTopicsResponse> {
         let (reply, answer) = reply_slot();
         let request = ControlRequest::DeleteTopics {
             request,
             version,
+            asker,
             reply,
         };
         self.ask(request, answer).await?
@@ -244,6 +268,22 @@ impl ControlHandle {
         let request = ClusterRequest::UpdateFeatures {
             request,
             version,
+            reply,
+        };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Changes limits of users, clients and addresses, of which these hosts have none. Answered
+    /// when the limits are in force.
+    pub async fn alter_client_quotas(
+        &self,
+        request: AlterClientQuotasRequest,
+        unknown_hosts: Vec<String>,
+    ) -> Answer<AlterClientQuotasResponse> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::AlterClientQuotas {
+            request,
+            unknown_hosts,
             reply,
         };
         self.ask(ControlRequest::Cluster(request), answer).await?

@@ -7,6 +7,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{BrokerId, LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::base::random::Random;
 use crate::cluster::identity::load_or_create;
+use crate::cluster::quotas::mutations::Asker;
 use crate::io::sim::{Fault, FaultEffect, OperationKind, SimDisk, SimDiskOptions, SimRuntime};
 use crate::io::{TaskClass, directory, spawn};
 use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
@@ -19,6 +20,10 @@ fn config() -> Arc<BrokerConfig> {
         num_partitions: 2,
         ..BrokerConfig::default()
     })
+}
+
+fn asker() -> Asker {
+    Asker::anonymous(Some("test"), true)
 }
 
 fn disk() -> SimDisk {
@@ -105,7 +110,10 @@ fn id_of(image: &Image, name: &str) -> TopicId {
 fn topics_survive_a_restart_with_their_ids_and_get_a_new_leader_epoch() {
     let disk = disk();
     let created = live(&disk, 1, async |control, seen| {
-        let response = control.create_topics(topics(&["a", "b"])).await.unwrap();
+        let response = control
+            .create_topics(topics(&["a", "b"]), asker())
+            .await
+            .unwrap();
         assert!(
             response
                 .topics
@@ -124,15 +132,21 @@ fn topics_survive_a_restart_with_their_ids_and_get_a_new_leader_epoch() {
         let topic = first.topics().by_name("b").unwrap();
         let partition = topic.partition(PartitionIndex(1)).unwrap();
         assert_eq!(partition.leader_epoch, LeaderEpoch(1));
-        let again = control.create_topics(topics(&["a"])).await.unwrap();
+        let again = control
+            .create_topics(topics(&["a"]), asker())
+            .await
+            .unwrap();
         assert_eq!(again.topics[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
         let request = DeleteTopicsRequest {
             topic_names: vec!["a".into()],
             ..DeleteTopicsRequest::default()
         };
-        let deleted = control.delete_topics(request, 5).await.unwrap();
+        let deleted = control.delete_topics(request, 5, asker()).await.unwrap();
         assert!(deleted.responses[0].error_code.is_none());
-        let again = control.create_topics(topics(&["a"])).await.unwrap();
+        let again = control
+            .create_topics(topics(&["a"]), asker())
+            .await
+            .unwrap();
         assert_ne!(again.topics[0].topic_id, id_of(&created, "a"));
     });
     live(&disk, 3, async |_, seen| {
@@ -148,7 +162,7 @@ fn after_an_orderly_stop_leaders_keep_their_epochs_and_the_log_grows_by_no_parti
     live(&disk, 1, async |control, _| {
         let mut request = topics(&["a"]);
         request.topics[0].num_partitions = 500;
-        control.create_topics(request).await.unwrap();
+        control.create_topics(request, asker()).await.unwrap();
     });
     let bytes = || {
         let folder = "/data/__cluster_metadata-0";
@@ -220,10 +234,16 @@ fn a_change_that_is_not_durable_is_refused_and_shown_to_nobody() {
             count: 1,
             effect: FaultEffect::Enospc,
         });
-        let refused = control.create_topics(topics(&["a"])).await.unwrap_err();
+        let refused = control
+            .create_topics(topics(&["a"]), asker())
+            .await
+            .unwrap_err();
         assert_eq!(refused.code(), ErrorCode::KAFKA_STORAGE_ERROR);
         assert_eq!(seen.borrow().len(), 1);
-        let later = control.create_topics(topics(&["a"])).await.unwrap();
+        let later = control
+            .create_topics(topics(&["a"]), asker())
+            .await
+            .unwrap();
         assert!(later.topics[0].error_code.is_none());
     });
 }
@@ -233,7 +253,10 @@ fn a_stopped_controller_refuses() {
     let disk = disk();
     let refused = live(&disk, 1, async |control, _| {
         control.stop().await;
-        control.create_topics(topics(&["a"])).await.unwrap_err()
+        control
+            .create_topics(topics(&["a"]), asker())
+            .await
+            .unwrap_err()
     });
     assert_eq!(refused, ControlError::Stopped);
 }
@@ -244,10 +267,10 @@ fn a_change_that_takes_longer_than_its_request_allows_goes_on() {
     let disk = disk();
     live(&disk, 1, async |control, _| {
         for (name, timeout_ms) in [("a", 0), ("b", -1)] {
-            let asked = control.create_topics(topics(&[name]));
+            let asked = control.create_topics(topics(&[name]), asker());
             let late = ControlHandle::within(timeout_ms, asked).await.unwrap_err();
             assert_eq!(late.code(), ErrorCode::REQUEST_TIMED_OUT);
-            let again = control.create_topics(topics(&[name]));
+            let again = control.create_topics(topics(&[name]), asker());
             let again = ControlHandle::within(60_000, again).await.unwrap();
             assert_eq!(again.topics[0].error_code, ErrorCode::TOPIC_ALREADY_EXISTS);
         }
@@ -255,10 +278,10 @@ fn a_change_that_takes_longer_than_its_request_allows_goes_on() {
             topic_names: vec!["a".into()],
             ..DeleteTopicsRequest::default()
         };
-        let asked = control.delete_topics(request(), 5);
+        let asked = control.delete_topics(request(), 5, asker());
         let late = ControlHandle::within(0, asked).await.unwrap_err();
         assert_eq!(late.code(), ErrorCode::REQUEST_TIMED_OUT);
-        let again = control.delete_topics(request(), 5).await.unwrap();
+        let again = control.delete_topics(request(), 5, asker()).await.unwrap();
         let code = again.responses[0].error_code;
         assert_eq!(code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     });

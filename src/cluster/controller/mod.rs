@@ -26,6 +26,7 @@ use super::image::{Image, METADATA_VERSION};
 use super::metadata_log::{
     ControllerEndpoint, MetadataLog, MetadataLogError, MetadataLogOptions, Opened,
 };
+use super::quotas::mutations::MutationQuotas;
 use super::records::{AbortTransactionRecord, BrokerEndpoint, MetadataRecord};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{BrokerEpoch, ProducerId, Uuid};
@@ -78,6 +79,7 @@ pub struct Controller {
     on_log_failure: Option<OnLogFailure>,
     /// What is left of the block of producer ids at hand.
     producer_ids: ProducerIdBlock,
+    mutations: MutationQuotas,
     handle: ControlHandle,
     requests: Inbox<ControlRequest>,
 }
@@ -127,6 +129,7 @@ impl Controller {
                 len: 0,
             },
             on_log_failure: None,
+            mutations: MutationQuotas::new(config.controller_quota_windows),
             handle: ControlHandle::new(handle),
             requests,
             config,
@@ -222,27 +225,40 @@ impl Controller {
         publish: &Publish,
     ) -> Option<crate::io::reply::ReplySender<()>> {
         match request {
-            ControlRequest::CreateTopics { request, reply } => {
+            ControlRequest::CreateTopics {
+                request,
+                asker,
+                reply,
+            } => {
                 let context = CreateTopicsContext {
                     broker_texts: &self.config.texts,
                     num_partitions: self.config.num_partitions,
                     replication_factor: self.config.default_replication_factor,
                 };
-                let decision =
-                    decide::create_topics(&self.image, &request, context, &mut self.random);
+                let mut permits = self.mutations.permits(&self.image, &asker, io::now());
+                let drawn = (&mut self.random, &mut permits);
+                let decision = decide::create_topics(&self.image, &request, context, drawn);
                 reply.send(self.carry_out(decision, publish).await);
             }
-            ControlRequest::CreatePartitions { request, reply } => {
-                let decision = decide::create_partitions(&self.image, &request, &mut self.random);
+            ControlRequest::CreatePartitions {
+                request,
+                asker,
+                reply,
+            } => {
+                let mut permits = self.mutations.permits(&self.image, &asker, io::now());
+                let drawn = (&mut self.random, &mut permits);
+                let decision = decide::create_partitions(&self.image, &request, drawn);
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::DeleteTopics {
                 request,
                 version,
+                asker,
                 reply,
             } => {
-                let is_enabled = self.config.delete_topics;
-                let decision = decide::delete_topics(&self.image, &request, version, is_enabled);
+                let permits = &mut self.mutations.permits(&self.image, &asker, io::now());
+                let (image, is_enabled) = (&self.image, self.config.delete_topics);
+                let decision = decide::delete_topics(image, &request, version, is_enabled, permits);
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::AlterConfigs {

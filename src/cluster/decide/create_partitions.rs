@@ -13,6 +13,7 @@ use crate::base::ids::PartitionIndex;
 use crate::base::limits::PARTITIONS_PER_REQUEST_MAX;
 use crate::base::random::Random;
 use crate::cluster::image::{Image, TopicImage};
+use crate::cluster::quotas::mutations::Permits;
 use crate::cluster::records::MetadataRecord;
 use crate::wire::messages::create_partitions::{
     CreatePartitionsAssignment, CreatePartitionsRequest, CreatePartitionsResponse,
@@ -26,7 +27,7 @@ const _: () = assert!(PARTITIONS_PER_REQUEST_MAX <= RECORDS_PER_OPERATION_MAX);
 pub fn create_partitions(
     image: &Image,
     request: &CreatePartitionsRequest,
-    random: &mut Random,
+    (random, permits): (&mut Random, &mut Permits<'_>),
 ) -> Decision<CreatePartitionsResponse> {
     let (topics, mut results) = admit(&request.topics);
     let mut records = Vec::new();
@@ -34,7 +35,7 @@ pub fn create_partitions(
         Ok(()) => {
             let mut directories = DirectoryChoice::default();
             for topic in topics {
-                let outcome = grow(image, topic, (&mut directories, random));
+                let outcome = grow(image, topic, (&mut directories, random), permits);
                 results.push(result(&topic.name, outcome.as_ref().err()));
                 records.extend(outcome.unwrap_or_default());
             }
@@ -51,7 +52,7 @@ pub fn create_partitions(
         records.clear();
     }
     let response = CreatePartitionsResponse {
-        throttle_time_ms: 0,
+        throttle_time_ms: permits.throttle_time_ms(),
         results,
     };
     Decision { records, response }
@@ -117,6 +118,7 @@ fn grow(
     image: &Image,
     asked: &CreatePartitionsTopic,
     (directories, random): (&mut DirectoryChoice, &mut Random),
+    permits: &mut Permits<'_>,
 ) -> Result<Vec<MetadataRecord>, Refusal> {
     let Some(topic) = image.topics().by_name(&asked.name) else {
         return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
@@ -149,8 +151,12 @@ fn grow(
                 ),
             ));
         }
-        Some(assignments) => assigned(image, assignments, (current, factor))?,
+        Some(assignments) => {
+            permits.take(additional)?;
+            assigned(image, assignments, (current, factor))?
+        }
         None => {
+            permits.take(additional)?;
             let factor = i16::try_from(factor).unwrap_or(i16::MAX);
             dealt_out(image, factor, current..count, random)?
         }

@@ -55,7 +55,11 @@ fn decide(
         validate_only,
         ..CreatePartitionsRequest::default()
     };
-    create_partitions(image, &request, &mut Random::new(1))
+    create_partitions(
+        image,
+        &request,
+        (&mut Random::new(1), &mut Permits::unlimited()),
+    )
 }
 
 fn codes(decision: &Decision<CreatePartitionsResponse>) -> Vec<(&str, ErrorCode)> {

@@ -19,6 +19,7 @@ use crate::base::limits::PARTITIONS_PER_REQUEST_MAX;
 use crate::base::random::Random;
 use crate::cluster::effective::DynamicConfigs;
 use crate::cluster::image::{Image, ResourceType};
+use crate::cluster::quotas::mutations::Permits;
 use crate::cluster::records::{ConfigRecord, MetadataRecord, PartitionRecord, TopicRecord};
 use crate::wire::messages::create_topics::{
     CreatableTopic, CreatableTopicConfigs, CreatableTopicResult, CreateTopicsRequest,
@@ -36,15 +37,16 @@ pub struct CreateTopicsContext<'a> {
     pub replication_factor: i16,
 }
 
-/// Decides a CreateTopics request. Topic ids and placement are drawn from `random`.
+/// Decides a CreateTopics request. Topic ids and placement are drawn from `random`; what is only
+/// validated takes permits too, as in Kafka.
 pub fn create_topics(
     image: &Image,
     request: &CreateTopicsRequest,
     context: CreateTopicsContext<'_>,
-    random: &mut Random,
+    (random, permits): (&mut Random, &mut Permits<'_>),
 ) -> Decision<CreateTopicsResponse> {
     let (topics, mut refused) = admit(&request.topics);
-    let outcomes = decide_all(image, &topics, context, random);
+    let outcomes = decide_all(image, &topics, context, (random, permits));
     let mut records = Vec::new();
     let mut results = Vec::new();
     for (topic, outcome) in topics.iter().zip(outcomes) {
@@ -61,7 +63,7 @@ pub fn create_topics(
         records.clear();
     }
     let response = CreateTopicsResponse {
-        throttle_time_ms: 0,
+        throttle_time_ms: permits.throttle_time_ms(),
         topics: results,
     };
     Decision { records, response }
@@ -116,7 +118,7 @@ fn decide_all(
     image: &Image,
     topics: &[&CreatableTopic],
     context: CreateTopicsContext<'_>,
-    random: &mut Random,
+    (random, permits): (&mut Random, &mut Permits<'_>),
 ) -> Vec<Result<CreatedTopic, Refusal>> {
     let refuse_all = |message: &str| {
         let fault = Refusal::new(ErrorCode::POLICY_VIOLATION, message);
@@ -134,8 +136,12 @@ fn decide_all(
     let mut directories = DirectoryChoice::default();
     let mut outcomes = Vec::with_capacity(topics.len());
     for topic in topics {
-        let outcome = check_name(image, &collisions, &topic.name)
-            .and_then(|()| decide_one(image, topic, context, (&mut directories, random)));
+        let outcome = check_name(image, &collisions, &topic.name).and_then(|()| {
+            let checked = checked(image, topic, context, random)?;
+            permits.take(checked.1.len())?;
+            let drawn = (&mut directories, &mut *random);
+            Ok(created(image, topic, checked, context, drawn))
+        });
         record_count += outcome.as_ref().map_or(0, |created| created.records.len());
         outcomes.push(outcome);
     }
@@ -189,20 +195,30 @@ fn check_name(
     }
 }
 
-fn decide_one(
+/// A topic's own settings, which are valid, and its replicas.
+fn checked(
     image: &Image,
     topic: &CreatableTopic,
     context: CreateTopicsContext<'_>,
-    (directories, random): (&mut DirectoryChoice, &mut Random),
-) -> Result<CreatedTopic, Refusal> {
+    random: &mut Random,
+) -> Result<(TopicOverrides, Replicas), Refusal> {
     let dynamic = DynamicConfigs::of(image);
-    let layers = dynamic.over(context.broker_texts);
-    let overrides = check_configs(topic, &layers.merged())?;
+    let overrides = check_configs(topic, &dynamic.over(context.broker_texts).merged())?;
     let replicas = if topic.assignments.is_empty() {
         placed_replicas(image, topic, context, random)?
     } else {
         assigned_replicas(image, topic)?
     };
+    Ok((overrides, replicas))
+}
+
+fn created(
+    image: &Image,
+    topic: &CreatableTopic,
+    (overrides, replicas): (TopicOverrides, Replicas),
+    context: CreateTopicsContext<'_>,
+    (directories, random): (&mut DirectoryChoice, &mut Random),
+) -> CreatedTopic {
     let topic_id = random.next_uuid();
     let mut records = vec![MetadataRecord::Topic(TopicRecord {
         name: topic.name.clone(),
@@ -228,10 +244,13 @@ fn decide_one(
         error_message: None,
         num_partitions: num_partitions as i32,
         replication_factor: replication_factor as i16,
-        configs: Some(described(&overrides, layers)),
+        configs: Some(described(
+            &overrides,
+            DynamicConfigs::of(image).over(context.broker_texts),
+        )),
         ..CreatableTopicResult::default()
     };
-    Ok(CreatedTopic { records, result })
+    CreatedTopic { records, result }
 }
 
 /// The record of a partition whose first live replica leads.

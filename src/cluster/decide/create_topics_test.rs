@@ -58,7 +58,12 @@ fn decide(image: &Image, topics: Vec<CreatableTopic>) -> Decision<CreateTopicsRe
         num_partitions: 3,
         replication_factor: 1,
     };
-    create_topics(image, &request, context, &mut Random::new(1))
+    create_topics(
+        image,
+        &request,
+        context,
+        (&mut Random::new(1), &mut Permits::unlimited()),
+    )
 }
 
 fn apply(image: &mut Image, decision: &Decision<CreateTopicsResponse>) {
@@ -283,7 +288,12 @@ fn validation_alone_writes_nothing() {
         num_partitions: 1,
         replication_factor: 1,
     };
-    let decision = create_topics(&image(), &request, context, &mut Random::new(1));
+    let decision = create_topics(
+        &image(),
+        &request,
+        context,
+        (&mut Random::new(1), &mut Permits::unlimited()),
+    );
     assert!(decision.records.is_empty());
     assert_eq!(decision.response.topics[0].num_partitions, 2);
     assert_ne!(decision.response.topics[0].topic_id, TopicId::ZERO);

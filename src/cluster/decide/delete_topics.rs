@@ -7,6 +7,7 @@ use super::{Decision, RECORDS_PER_OPERATION_MAX, Refusal};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::TopicId;
 use crate::cluster::image::{Image, TopicImage};
+use crate::cluster::quotas::mutations::Permits;
 use crate::cluster::records::{MetadataRecord, RemoveTopicRecord};
 use crate::wire::messages::delete_topics::{
     DeletableTopicResult, DeleteTopicState, DeleteTopicsRequest, DeleteTopicsResponse,
@@ -20,6 +21,7 @@ pub fn delete_topics(
     request: &DeleteTopicsRequest,
     version: i16,
     is_enabled: bool,
+    permits: &mut Permits<'_>,
 ) -> Decision<DeleteTopicsResponse> {
     let named = request.topic_names.iter().map(|name| DeleteTopicState {
         name: Some(name.clone()),
@@ -36,6 +38,10 @@ pub fn delete_topics(
         }
         match resolve(image, state, &mut asked) {
             Ok(Some(topic)) => {
+                if let Err(fault) = permits.take(topic.partitions.len()) {
+                    responses.push(answer(&state_of(topic), Some(fault)));
+                    continue;
+                }
                 records.push(MetadataRecord::RemoveTopic(RemoveTopicRecord {
                     topic_id: topic.id,
                 }));
@@ -49,7 +55,7 @@ pub fn delete_topics(
         return too_many(&states);
     }
     let response = DeleteTopicsResponse {
-        throttle_time_ms: 0,
+        throttle_time_ms: permits.throttle_time_ms(),
         responses,
     };
     Decision { records, response }

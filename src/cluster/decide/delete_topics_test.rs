@@ -30,7 +30,7 @@ fn decide(image: &Image, topics: Vec<DeleteTopicState>) -> Decision<DeleteTopics
         topics,
         ..DeleteTopicsRequest::default()
     };
-    delete_topics(image, &request, 6, true)
+    delete_topics(image, &request, 6, true, &mut Permits::unlimited())
 }
 
 /// Codes and messages as Apache Kafka 4.4.0 answered them.
@@ -93,7 +93,13 @@ fn older_versions_name_topics_in_a_list_of_their_own() {
         ..DeleteTopicsRequest::default()
     };
     let codes = |version, is_enabled| {
-        let decision = delete_topics(&image, &request, version, is_enabled);
+        let decision = delete_topics(
+            &image,
+            &request,
+            version,
+            is_enabled,
+            &mut Permits::unlimited(),
+        );
         let responses = decision.response.responses;
         let codes: Vec<i16> = responses.iter().map(|one| one.error_code.0).collect();
         (codes, decision.records.len())
@@ -121,9 +127,15 @@ fn one_request_removes_one_batch_at_most() {
         ..DeleteTopicsRequest::default()
     };
     let limit = RECORDS_PER_OPERATION_MAX;
-    let at = delete_topics(&image, &request(limit), 5, true);
+    let at = delete_topics(&image, &request(limit), 5, true, &mut Permits::unlimited());
     assert_eq!(at.records.len(), limit);
-    let past = delete_topics(&image, &request(limit + 1), 5, true);
+    let past = delete_topics(
+        &image,
+        &request(limit + 1),
+        5,
+        true,
+        &mut Permits::unlimited(),
+    );
     assert!(past.records.is_empty());
     assert_eq!(past.response.responses[0].error_code.0, 44);
 }

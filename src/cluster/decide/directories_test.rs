@@ -6,6 +6,7 @@ use crate::base::random::Random;
 use crate::cluster::decide::{
     CreateTopicsContext, NodeRegistration, create_topics, startup_records,
 };
+use crate::cluster::quotas::mutations::Permits;
 use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
 
 const NODE: BrokerId = BrokerId(1);
@@ -59,7 +60,12 @@ fn create(image: &mut Image, name: &str, partitions: i32) {
         replication_factor: 1,
     };
     let mut random = Random::new(partitions as u64);
-    let decision = create_topics(image, &request, context, &mut random);
+    let decision = create_topics(
+        image,
+        &request,
+        context,
+        (&mut random, &mut Permits::unlimited()),
+    );
     assert_eq!(decision.response.topics[0].error_code, ErrorCode::NONE);
     apply(image, &decision.records);
 }

@@ -2,8 +2,10 @@
 //! log shall hold and the response that waits until it does. Time and randomness come in as
 //! arguments; nothing here does I/O.
 
+mod alter_client_quotas;
 pub mod alter_configs;
 pub mod client_metrics;
+mod client_quotas;
 mod create_partitions;
 mod create_topics;
 mod delete_topics;
@@ -22,6 +24,8 @@ use crate::base::limits::REFUSAL_MESSAGE_BYTES_MAX;
 use crate::cluster::records::MetadataRecord;
 use crate::wire::primitives::STRING_BYTES_MAX;
 
+pub use alter_client_quotas::alter_quotas;
+pub use client_quotas::describe_quotas;
 pub use create_partitions::create_partitions;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;

@@ -69,6 +69,10 @@ impl Image {
                 self.set_config(record);
                 Ok(())
             }
+            MetadataRecord::ClientQuota(record) => {
+                self.set_quota(record);
+                Ok(())
+            }
             MetadataRecord::RegisterBroker(record) => {
                 let registration = BrokerRegistration::from_record(record);
                 self.brokers

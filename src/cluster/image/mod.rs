@@ -11,6 +11,7 @@
 
 mod apply;
 mod brokers;
+mod quotas;
 mod records;
 mod topics;
 
@@ -24,6 +25,7 @@ pub use apply::ImageError;
 pub use brokers::{
     BrokerRegistration, DIRECTORY_LOST, DIRECTORY_UNASSIGNED, Endpoint, SupportedVersions,
 };
+pub use quotas::{QuotaEntity, QuotaValues};
 pub use topics::{PartitionImage, TopicImage, Topics};
 
 /// What a configuration belongs to; the value is Kafka's `ConfigResource.Type`.
@@ -61,6 +63,7 @@ pub struct Image {
     brokers: BTreeMap<BrokerId, Arc<BrokerRegistration>>,
     configs: BTreeMap<(ResourceType, String), Arc<ConfigMap>>,
     features: BTreeMap<String, i16>,
+    client_quotas: Arc<BTreeMap<QuotaEntity, QuotaValues>>,
     next_producer_id: ProducerId,
     /// Records of kinds that this node makes no use of, in their order.
     foreign: Arc<Vec<ForeignRecord>>,

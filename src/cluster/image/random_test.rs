@@ -49,7 +49,7 @@ impl History {
     /// The records of one change.
     pub(crate) fn change(&mut self) -> Vec<MetadataRecord> {
         self.made += 1;
-        match self.random.below(12) {
+        match self.random.below(13) {
             0 | 1 => self.new_topic(),
             2 => self.removed_topic().into_iter().collect(),
             3..=5 => self.partition_change().into_iter().collect(),
@@ -57,6 +57,7 @@ impl History {
             8 => vec![self.registration()],
             9 => self.registration_change().into_iter().collect(),
             10 => vec![self.level_or_ids()],
+            11 => vec![self.quota()],
             _ => self.foreign_or_clear(),
         }
     }
@@ -127,6 +128,27 @@ impl History {
             resource_name,
             name: format!("setting-{}", self.random.below(4)),
             value: self.random.chance(3, 4).then(|| self.text()),
+        })
+    }
+
+    fn quota(&mut self) -> MetadataRecord {
+        let name = |random: &mut Random| {
+            random
+                .chance(3, 4)
+                .then(|| format!("name-{}", random.below(3)))
+        };
+        let kinds = ["user", "client-id"]
+            .into_iter()
+            .take(1 + self.random.below(2) as usize);
+        let entity = kinds.map(|kind| QuotaEntityData {
+            entity_type: kind.to_owned(),
+            entity_name: name(&mut self.random),
+        });
+        MetadataRecord::ClientQuota(ClientQuotaRecord {
+            entity: entity.collect(),
+            key: format!("limit-{}", self.random.below(2)),
+            value: crate::wire::primitives::Float64(self.random.below(1_000) as f64),
+            remove: self.random.chance(1, 3),
         })
     }
 

@@ -18,6 +18,7 @@ impl Image {
             .chain(brokers)
             .chain(self.topics.iter().flat_map(|topic| topic_records(topic)))
             .chain(self.config_records())
+            .chain(self.quota_records())
             .chain(self.producer_ids_record())
             .chain(foreign)
     }

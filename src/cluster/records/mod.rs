@@ -14,10 +14,10 @@ use crate::wire::primitives::{DecodeError, EncodeError, Reader, Writer};
 
 pub use crate::wire::messages::metadata_records::{
     AbortTransactionRecord, BeginTransactionRecord, BrokerEndpoint, BrokerFeature,
-    BrokerRegistrationChangeRecord, ClearElrRecord, ConfigRecord, EndTransactionRecord,
-    FeatureLevelRecord, FenceBrokerRecord, NoOpRecord, PartitionChangeRecord, PartitionRecord,
-    ProducerIdsRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord, UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
+    BrokerRegistrationChangeRecord, ClearElrRecord, ClientQuotaRecord, ConfigRecord,
+    EndTransactionRecord, FeatureLevelRecord, FenceBrokerRecord, NoOpRecord, PartitionChangeRecord,
+    PartitionRecord, ProducerIdsRecord, QuotaEntityData, RegisterBrokerRecord, RemoveTopicRecord,
+    TopicRecord, UnfenceBrokerRecord, UnregisterBrokerRecord,
 };
 
 /// Version of the framing, the only one there is.
@@ -123,6 +123,8 @@ metadata_records! {
     RemoveTopic(RemoveTopicRecord);
     /// A feature's finalized level.
     FeatureLevel(FeatureLevelRecord);
+    /// A limit of a user, client or address is set or removed.
+    ClientQuota(ClientQuotaRecord);
     /// A block of producer ids has been handed out.
     ProducerIds(ProducerIdsRecord);
     /// A registration changes.

@@ -14,6 +14,10 @@
 //! A replica id below 0 is a consumer, -2 (kafka-replica-verification) included. A follower gets
 //! NOT_LEADER_OR_FOLLOWER.
 //!
+//! A client past a limit gets an answer without partitions that tells for how long it is to wait.
+//! What alone is more than a limit ever allows is given once nothing else was; Kafka never gives
+//! it.
+//!
 //! Not implemented: followers, aborted transactions (there are none), preferred read replicas
 //! (KIP-392: always -1).
 
@@ -21,6 +25,7 @@ mod limits;
 mod response;
 mod run;
 mod targets;
+mod throttle;
 
 use std::mem::size_of;
 
@@ -34,12 +39,14 @@ use crate::partition::Isolation;
 use crate::server::connection::{Answer, CloseReason, Outcome};
 use crate::server::context::RequestContext;
 use crate::server::fetch_session::FetchPlan;
+use crate::server::quota::busy_time;
 use crate::shard::Credit;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
 use crate::wire::primitives::RecordSlices;
 use run::FetchRun;
 use targets::{Target, resolve, session_request};
+use throttle::FetchLimits;
 
 /// What a partition takes while a fetch of it is under way: as it is asked, read, parked and
 /// answered. Its records are charged apart.
@@ -83,7 +90,9 @@ pub async fn handle(
     request: FetchRequest,
 ) -> Outcome {
     let version = header.api_version;
-    let parameters = FetchParameters::of(context, &request);
+    let mut parameters = FetchParameters::of(context, &request);
+    let limits = FetchLimits::of(context, header.client_id.as_deref());
+    limits.curtail(context, &mut parameters);
     let has_level = Isolation::of_consumer(request.isolation_level).is_some();
     let refusal = (!has_level).then(|| response::refused(&request, version));
     let session = session_request(request, version);
@@ -95,7 +104,7 @@ pub async fn handle(
         }
         Ok(plan) => {
             charge(&mut overhead, plan.targets.len()).await?;
-            answer(context, &plan, parameters, version).await
+            answer(context, &plan, (parameters, limits), version).await
         }
         Err(error_code) => {
             let response = FetchResponse {
@@ -157,13 +166,22 @@ fn pieces_bytes(answer: &Answer) -> usize {
 async fn answer(
     context: &RequestContext,
     plan: &FetchPlan,
-    parameters: FetchParameters,
+    (parameters, limits): (FetchParameters, FetchLimits<'_>),
     version: i16,
 ) -> (FetchResponse, Option<Credit>, StageTimes) {
     let targets: Vec<Target> = resolve(context, &plan.targets, parameters.is_follower);
     let mut run = FetchRun::new(context, targets, parameters);
-    run.read_until_enough().await;
+    let ((), busy) = busy_time(limits.has_time(), run.read_until_enough()).await;
     let (targets, credit, times) = run.finish();
+    if limits.counts() {
+        // Few have limits: what they need takes no room in the task of all.
+        let charged = Box::pin(limits.charge(context, &targets, busy));
+        if let Some(wait) = charged.await {
+            let response = response::throttled(context, plan, wait);
+            drop(targets);
+            return (response, Some(credit), times);
+        }
+    }
     let response = response::build(context, (plan, version, parameters.isolation), targets);
     (response, Some(credit), times)
 }

@@ -41,7 +41,7 @@ pub async fn handle(
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
     let needs_topic = request.key_type == GROUP && !offsets_topic::is_there(context);
-    if needs_topic && !offsets_topic::create(context).await {
+    if needs_topic && !offsets_topic::create(context, header).await {
         return refused(&request, header.api_version);
     }
     respond(

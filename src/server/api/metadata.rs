@@ -16,6 +16,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{BrokerId, TopicId};
 use crate::cluster::decide::topic_names;
 use crate::cluster::image::{Image, TopicImage};
+use crate::cluster::quotas::mutations::Asker;
 use crate::server::context::RequestContext;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
@@ -35,15 +36,17 @@ pub async fn handle(
     header: &RequestHeader,
     request: MetadataRequest,
 ) -> MetadataResponse {
-    let mut refused = Vec::new();
+    let (mut refused, mut throttle_time_ms) = (Vec::new(), 0);
     if context.config().auto_create_topics && request.allow_auto_topic_creation {
         let missing = missing_topics(&context.image(), &request);
         if !missing.is_empty() {
-            refused = create(context, missing).await;
+            let asker = Asker::of(header, i16::MAX);
+            (refused, throttle_time_ms) = create(context, missing, asker).await;
         }
     }
     let listener = &context.listener().name;
     let mut response = respond(&context.image(), &request, header.api_version, listener);
+    response.throttle_time_ms = throttle_time_ms;
     for topic in &mut response.topics {
         let name = topic.name.as_deref();
         let refusal = refused
@@ -56,8 +59,13 @@ pub async fn handle(
     response
 }
 
-/// Creates topics with the broker's defaults; answers those that could not be, with their codes.
-async fn create(context: &RequestContext, names: Vec<String>) -> Vec<(String, ErrorCode)> {
+/// Creates topics with the broker's defaults; answers those that could not be, with their codes,
+/// and for how long the client is throttled.
+async fn create(
+    context: &RequestContext,
+    names: Vec<String>,
+    asker: Asker,
+) -> (Vec<(String, ErrorCode)>, i32) {
     let topic = |name: &String| CreatableTopic {
         name: name.clone(),
         num_partitions: -1,
@@ -68,15 +76,19 @@ async fn create(context: &RequestContext, names: Vec<String>) -> Vec<(String, Er
         topics: names.iter().map(topic).collect(),
         ..CreateTopicsRequest::default()
     };
-    match context.control().create_topics(request).await {
-        Ok(response) => (response.topics.into_iter())
-            .filter(|topic| {
+    match context.control().create_topics(request, asker).await {
+        Ok(response) => {
+            let refused = response.topics.into_iter().filter(|topic| {
                 let is_there = topic.error_code == ErrorCode::TOPIC_ALREADY_EXISTS;
                 !topic.error_code.is_none() && !is_there
-            })
-            .map(|topic| (topic.name, topic.error_code))
-            .collect(),
-        Err(fault) => names.into_iter().map(|name| (name, fault.code())).collect(),
+            });
+            let refused = refused.map(|topic| (topic.name, topic.error_code));
+            (refused.collect(), response.throttle_time_ms)
+        }
+        Err(fault) => {
+            let refused = names.into_iter().map(|name| (name, fault.code()));
+            (refused.collect(), 0)
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its
 //! records hold.
 
+pub mod alter_client_quotas;
 pub mod alter_configs;
 pub mod alter_partition_reassignments;
 pub mod api_versions;
@@ -25,6 +26,7 @@ pub mod create_topics;
 pub mod delete_groups;
 pub mod delete_records;
 pub mod delete_topics;
+pub mod describe_client_quotas;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
@@ -56,13 +58,16 @@ pub mod produce;
 pub mod update_features;
 pub mod sync_group;
 
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::connection::{Answer, CloseReason, Outcome, Progress, guarded};
 use super::context::RequestContext;
+use super::quota::busy_time;
 use crate::base::ids::CorrelationId;
 use crate::base::limits::KIB;
+use crate::cluster::quotas::QuotaKind;
 use crate::io::{self, TaskClass};
 use crate::metrics::Stage;
 use crate::wire::api;
@@ -80,11 +85,13 @@ const ANSWER_BYTES_UNCHARGED: usize = 64 * KIB;
 /// How long a larger one waits for memory: as long as clients wait for an answer by default.
 const ANSWER_MEMORY_WAIT: Duration = Duration::from_secs(30);
 
-/// Starts a request whose header has been read. Never waits.
+/// Starts a request whose header has been read. Never waits. A produce's client is told to wait for
+/// `throttle`; what others have used is known when they are answered.
 pub fn start(
     context: &Rc<RequestContext>,
     header: RequestHeader,
     reader: Reader,
+    throttle: Duration,
 ) -> Result<Progress, CloseReason> {
     if !header.is_version_served() {
         let answer = encode(&unsupported_version_response(), 0, header.correlation_id);
@@ -96,7 +103,7 @@ pub fn start(
         reader,
     };
     match call.header.api_key.0 {
-        0 => produce::start(call.context, &call.header, call.reader),
+        0 => produce::start(call.context, &call.header, call.reader, throttle),
         1 => call.spawn(TaskClass::Fetch, fetch::handle),
         2 => call.answer(TaskClass::Fetch, list_offsets::handle),
         3 => (call.without_repeats()?).answer_within_memory(TaskClass::Fetch, metadata::handle),
@@ -125,6 +132,8 @@ pub fn start(
         45 => call.answer(TaskClass::Fetch, alter_partition_reassignments::handle),
         46 => call.answer_within_memory(TaskClass::Fetch, list_partition_reassignments::handle),
         47 => call.answer(TaskClass::Fetch, offset_delete::handle),
+        48 => call.answer_within_memory(TaskClass::Fetch, describe_client_quotas::handle),
+        49 => call.answer(TaskClass::Fetch, alter_client_quotas::handle),
         50 => call.answer(TaskClass::Fetch, describe_user_scram_credentials::handle),
         55 => call.answer(TaskClass::Fetch, describe_quorum::handle),
         57 => call.answer(TaskClass::Fetch, update_features::handle),
@@ -168,7 +177,7 @@ impl Call<'_> {
         self.spawn(
             class,
             async move |context: &RequestContext, header: &RequestHeader, request| {
-                let response = handler(context, header, request).await;
+                let response = metered(context, header, handler(context, header, request)).await;
                 encode(&response, header.api_version, header.correlation_id)
             },
         )
@@ -189,7 +198,7 @@ impl Call<'_> {
             class,
             async move |context: &RequestContext, header: &RequestHeader, request| {
                 let started_at = io::now();
-                let response = handler(context, header, request).await;
+                let response = metered(context, header, handler(context, header, request)).await;
                 let waited = io::now().since(started_at);
                 let mut answer = encode(&response, header.api_version, header.correlation_id)?;
                 answer.times.add(Stage::Park, waited);
@@ -217,7 +226,8 @@ impl Call<'_> {
                 let mut credit = context.node().shard().budget().credit();
                 let deadline = io::now().after(ANSWER_MEMORY_WAIT);
                 loop {
-                    let response = handler(context, header, request.clone()).await;
+                    let handled = handler(context, header, request.clone());
+                    let response = metered(context, header, handled).await;
                     let mut answer = encode(&response, header.api_version, header.correlation_id)?;
                     drop(response);
                     let bytes = answer.bytes();
@@ -257,6 +267,38 @@ impl Call<'_> {
         };
         Ok(Progress::Handler(io::spawn(class, task)))
     }
+}
+
+/// Does what a request asks, counts the time that its thread was at it towards its client's limit
+/// (KIP-124), and tells and throttles the client where that, or another limit that the response
+/// tells of already, is passed.
+async fn metered<R: Message>(
+    context: &RequestContext,
+    header: &RequestHeader,
+    handled: impl Future<Output = R>,
+) -> R {
+    let client_id = header.client_id.as_deref();
+    let limit = context.limit(QuotaKind::Request, client_id);
+    let (mut response, busy) = busy_time(limit.is_some(), handled).await;
+    let wait = context.charge(limit, thread_percent(busy)).await;
+    let ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
+    let Some(told) = response.throttle_time_ms() else {
+        context.mute((QuotaKind::Request, client_id), wait);
+        return response;
+    };
+    let kind = match *told > ms {
+        true => QuotaKind::ControllerMutation,
+        false => QuotaKind::Request,
+    };
+    *told = ms.max(*told);
+    let wait = Duration::from_millis(u64::try_from(*told).unwrap_or(0));
+    context.mute((kind, client_id), wait);
+    response
+}
+
+/// A thread's time as the limit counts it: percent of one thread, times seconds.
+pub(in crate::server) fn thread_percent(busy: Duration) -> f64 {
+    busy.as_secs_f64() * 100.0
 }
 
 /// Reads a request's body.

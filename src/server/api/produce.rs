@@ -8,6 +8,9 @@
 //! timeout too is one for replicas and bounds no write. With acks=0 nothing
 //! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
 //!
+//! Its client's limits are those of bytes, which are counted before a request is started, and of
+//! threads' time, unless acks=0: what it takes to read the request and to append its batches.
+//!
 //! Null records: Kafka never answers; here they are INVALID_RECORD. A refusal by the log comes with
 //! its text also where Kafka keeps it to itself (a base offset that is not 0). The records at fault
 //! are listed up to a limit (`RECORD_ERRORS_MAX`), where Kafka lists all.
@@ -16,8 +19,10 @@
 
 mod check;
 mod in_flight;
+mod metering;
 
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use check::check_records;
 pub use in_flight::ProduceInFlight;
@@ -28,6 +33,7 @@ use crate::base::few::Few;
 use crate::base::ids::{Offset, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::cluster::image::{Image, TopicImage};
+use crate::cluster::quotas::QuotaKind;
 use crate::io;
 use crate::io::reply::reply_slot;
 use crate::log::{AppendOrigin, BufferBytes};
@@ -46,7 +52,7 @@ use in_flight::{Place, Wait};
 
 /// A request's own timeout is not shorter than this. Kafka appends in memory within any timeout,
 /// so that clients may name 0; a durable write takes its time.
-const TIMEOUT_MIN: std::time::Duration = std::time::Duration::from_secs(1);
+const TIMEOUT_MIN: Duration = Duration::from_secs(1);
 
 /// Topics that only coordinators write (`Topic.isInternal`).
 const INTERNAL_TOPICS: [&str; 3] = [
@@ -70,11 +76,14 @@ pub fn start(
     context: &Rc<RequestContext>,
     header: &RequestHeader,
     mut reader: Reader,
+    throttle: Duration,
 ) -> Result<Progress, CloseReason> {
+    let limit = context.limit(QuotaKind::Request, header.client_id.as_deref());
+    let began = limit.is_some().then(io::clock);
     let frame_bytes = reader.remaining();
     let request: ProduceRequest = decode(&mut reader, header)?;
     let timeout = u64::try_from(request.timeout_ms).unwrap_or(0);
-    let timeout = std::time::Duration::from_millis(timeout).max(TIMEOUT_MIN);
+    let timeout = Duration::from_millis(timeout).max(TIMEOUT_MIN);
     let deadline = io::now().after(timeout);
     let (required_acks, refusal) = match request.acks {
         0 => (RequiredAcks::None, None),
@@ -100,9 +109,13 @@ pub fn start(
     let waits = send_all(context, sorter.outgoing, (required_acks, deadline));
     let response = ProduceResponse {
         responses,
+        throttle_time_ms: i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX),
         ..ProduceResponse::default()
     };
-    let in_flight = ProduceInFlight::new(context, header, (response, waits), required_acks);
+    let mut in_flight = ProduceInFlight::new(context, header, (response, waits), required_acks);
+    if let (Some(limit), Some(began)) = (limit, began) {
+        in_flight.meter(limit, io::clock().since(began), header.client_id.clone());
+    }
     Ok(Progress::Produce(in_flight))
 }
 

@@ -171,6 +171,11 @@ impl Pipeline {
         self.until(|| self.has_room(api_key)).await;
     }
 
+    /// Waits until the pipeline is closed.
+    pub async fn closed(&self) {
+        self.until(|| false).await;
+    }
+
     /// Waits until every answer has left, or the pipeline is closed.
     pub async fn drained(&self) {
         self.until(|| self.in_flight.get() == 0).await;

@@ -11,6 +11,8 @@ use super::{Connection, hello};
 use crate::base::ids::ApiKey;
 use crate::base::limits::{FRAME_BYTES_RESERVED, KIB};
 use crate::base::time::MonotonicNs;
+use crate::cluster::quotas::QuotaKind;
+use crate::cluster::quotas::limits::Limit;
 use crate::io;
 use crate::metrics::{Counter, Stage, StageTimes};
 use crate::server::api;
@@ -28,6 +30,38 @@ const FETCH: ApiKey = ApiKey(1);
 /// Memory that a fetch's partitions take, decoded, for each byte of the frame.
 const FETCH_MEMORY_PER_BYTE: usize = 5;
 
+/// A request whose frame has come whole.
+struct Whole {
+    header: RequestHeader,
+    reader: Reader,
+    frame_bytes: usize,
+    credit: Credit,
+    /// When it had come, and room for it.
+    received_at: MonotonicNs,
+    /// What its bytes took to come.
+    arrival: Duration,
+}
+
+impl Whole {
+    fn of(
+        frame: BytesMut,
+        credit: Credit,
+        (received_at, arrival): (MonotonicNs, Duration),
+    ) -> Result<Self, CloseReason> {
+        let frame_bytes = frame.len();
+        let mut reader = Reader::new(frame);
+        let header = RequestHeader::decode(&mut reader)?;
+        Ok(Self {
+            header,
+            reader,
+            frame_bytes,
+            credit,
+            received_at,
+            arrival,
+        })
+    }
+}
+
 impl Connection {
     pub(super) async fn read_requests(&self) -> Result<(), CloseReason> {
         let limits = self.node.frame_limits();
@@ -40,6 +74,7 @@ impl Connection {
             {
                 return Ok(());
             }
+            self.wait_while_muted().await;
             self.make_room(&mut buffer, &mut credit, &limits).await?;
             let Some(count) = self.receive(&mut buffer, credit.is_kept()).await? else {
                 return Ok(());
@@ -61,6 +96,7 @@ impl Connection {
     ) -> Result<bool, CloseReason> {
         let (mut turn_bytes, mut turn_frames) = (0, 0);
         while let Progress::Complete { bytes, .. } = inspect(buffer, limits)? {
+            self.wait_while_muted().await;
             // First room, then memory: who leaves answers unread takes none from the others.
             self.pipeline.room(api_key_of(buffer)).await;
             let received_at = io::now();
@@ -81,8 +117,8 @@ impl Connection {
                 break;
             };
             let arrival = buffer.take_arrival();
-            let times = (received_at, arrival);
-            if self.start(frame, credit.split(taken), times)? == PRODUCE {
+            let whole = Whole::of(frame, credit.split(taken), (received_at, arrival))?;
+            if self.start_or_charge(whole).await? == PRODUCE {
                 buffer.note_logged(bytes);
             }
             turn_bytes += bytes;
@@ -95,23 +131,47 @@ impl Connection {
         Ok(!self.pipeline.is_closed())
     }
 
-    /// Starts a request whose frame had come whole, and room for it, at `received_at`; `arrival`
-    /// is what its bytes took to come.
-    fn start(
-        &self,
-        frame: BytesMut,
-        credit: Credit,
-        (received_at, arrival): (MonotonicNs, Duration),
-    ) -> Result<ApiKey, CloseReason> {
+    /// Starts a request. One that counts towards a limit is counted first.
+    async fn start_or_charge(&self, whole: Whole) -> Result<ApiKey, CloseReason> {
+        let (api_key, client_id) = (whole.header.api_key, whole.header.client_id.as_deref());
+        let limit = match api_key {
+            PRODUCE => self.context.limit(QuotaKind::Produce, client_id),
+            _ => None,
+        };
+        match limit {
+            None => self.start(whole, Duration::ZERO)?,
+            // Few have limits: what they need takes no room in the task of all.
+            Some(limit) => Box::pin(self.charge_and_start(whole, limit)).await?,
+        }
+        Ok(api_key)
+    }
+
+    /// Counts a produce's bytes before it is started, so that the next is not read where they are
+    /// past the limit; its answer tells the client.
+    async fn charge_and_start(&self, whole: Whole, limit: Limit) -> Result<(), CloseReason> {
+        let wait = self.context.charge(Some(limit), whole.frame_bytes as f64);
+        let wait = wait.await;
+        let of = (QuotaKind::Produce, whole.header.client_id.as_deref());
+        self.context.mute(of, wait);
+        self.start(whole, wait)
+    }
+
+    fn start(&self, whole: Whole, throttle: Duration) -> Result<(), CloseReason> {
+        let Whole {
+            header,
+            reader,
+            credit,
+            received_at,
+            arrival,
+            ..
+        } = whole;
         let mut times = StageTimes::default();
         let (granted_at, started_at) = (io::now(), io::clock());
         times.add(Stage::Read, granted_at.since(received_at));
         let metrics = self.node.metrics();
         metrics.record_stage(Stage::Read, times.get(Stage::Read) + arrival);
-        let mut reader = Reader::new(frame);
-        let header = RequestHeader::decode(&mut reader)?;
         let api_key = header.api_key;
-        let progress = api::start(&self.context, header, reader)?;
+        let progress = api::start(&self.context, header, reader, throttle)?;
         let decoded = io::clock().since(started_at);
         times.add(Stage::Decode, decoded);
         metrics.record_stage(Stage::Decode, decoded);
@@ -128,7 +188,18 @@ impl Connection {
             request.credit.give_back_rights();
         }
         self.pipeline.push(request);
-        Ok(api_key)
+        Ok(())
+    }
+
+    /// Waits while the client is throttled, unless the connection is closed.
+    async fn wait_while_muted(&self) {
+        while let Some(until) = self.context.muted_until() {
+            self.activity.note_partial(io::now(), false);
+            let closed = io::with_deadline(until, self.pipeline.closed());
+            if Box::pin(closed).await.is_some() {
+                break;
+            }
+        }
     }
 
     /// Reserves for the next read what the rules allow and the budget gives.

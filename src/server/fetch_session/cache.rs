@@ -158,6 +158,23 @@ impl FetchSessions {
         }
     }
 
+    /// The error and the session of an answer without partitions, after which the session is as it
+    /// was before (`FetchContext.getThrottledResponse`).
+    pub fn leave(&self, plan: &FetchPlan) -> (ErrorCode, i32) {
+        let PlanKind::Incremental {
+            session_id,
+            next_epoch,
+        } = plan.kind
+        else {
+            return (ErrorCode::NONE, NO_SESSION);
+        };
+        let session = self.sessions.get(&session_id);
+        match session.filter(|session| session.epoch == next_epoch) {
+            Some(_) => (ErrorCode::NONE, session_id),
+            None => (ErrorCode::INVALID_FETCH_SESSION_EPOCH, NO_SESSION),
+        }
+    }
+
     fn finish_incremental(
         &mut self,
         plan: &FetchPlan,

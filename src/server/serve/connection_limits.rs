@@ -1,6 +1,7 @@
 //! How many connections there may be, as Kafka's `ConnectionQuotas`: past `max.connections` and
 //! `max.connection.creation.rate` a connection that was accepted waits, past
-//! `max.connections.per.ip` it is closed.
+//! `max.connections.per.ip` it is closed, and past its address's `connection_creation_rate`
+//! (KIP-612) it is closed after a while.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,8 +14,11 @@ use std::time::Duration;
 use crate::base::config::BrokerConfig;
 use crate::base::ids::ShardId;
 use crate::base::time::MonotonicNs;
+use crate::cluster::quotas::Windows;
+use crate::io;
 use crate::io::reply::reply_slot;
 use crate::server::node::Node;
+use crate::server::quota::{Accounts, Charge, ChargeMode};
 use crate::shard::{Shard, ShardMessage};
 
 /// A limit that is none: Kafka's default.
@@ -144,6 +148,26 @@ fn is_name((host, _): &&(String, usize)) -> bool {
 #[derive(Debug, Default)]
 pub struct AddressCounts {
     open: RefCell<HashMap<IpAddr, usize>>,
+    opened: RefCell<Accounts<IpAddr>>,
+}
+
+/// Why an address may not open a connection now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressRefusal {
+    /// It has this many, as many as it may have.
+    TooMany(usize),
+    /// It opens them faster than it may, and is to wait.
+    TooFast(Duration),
+}
+
+/// What an address may do.
+#[derive(Clone, Copy, Debug)]
+struct AddressBounds {
+    /// How many connections it may have.
+    open_max: Option<usize>,
+    /// How many it may open a second.
+    rate_max: Option<f64>,
+    windows: Windows,
 }
 
 impl AddressCounts {
@@ -155,6 +179,34 @@ impl AddressCounts {
             open.insert(address, count + 1);
         }
         fits
+    }
+
+    /// One more within its bounds. Only one that is let in counts towards the rate.
+    fn admit_within(
+        &self,
+        address: IpAddr,
+        bounds: AddressBounds,
+        now: MonotonicNs,
+    ) -> Result<(), AddressRefusal> {
+        if let Some(rate) = bounds.rate_max {
+            let one = Charge {
+                value: 1.0,
+                mode: ChargeMode::UnlessOver,
+            };
+            let mut opened = self.opened.borrow_mut();
+            let wait = opened.charge((address, rate), one, (now, bounds.windows));
+            if !wait.is_zero() {
+                return Err(AddressRefusal::TooFast(wait.min(bounds.windows.length)));
+            }
+        }
+        match bounds.open_max {
+            Some(limit) if !self.admit(address, limit) => Err(AddressRefusal::TooMany(limit)),
+            Some(_) => Ok(()),
+            None => {
+                self.add(address);
+                Ok(())
+            }
+        }
     }
 
     /// One more without a limit: counted for the time when there is one.
@@ -194,15 +246,20 @@ impl Drop for AddressPermit {
 /// Counts a connection for its address.
 ///
 /// # Errors
-/// The limit, when it is reached.
-pub async fn admit_address(node: &Node, address: IpAddr) -> Result<AddressPermit, usize> {
+/// Why it may not be opened.
+pub async fn admit_address(node: &Node, address: IpAddr) -> Result<AddressPermit, AddressRefusal> {
     let address = address.to_canonical();
     let shard = node.shard();
     let permit = || AddressPermit {
         shard: Rc::clone(shard),
         address,
     };
-    let Some(limit) = node.address_limits().limit(address) else {
+    let bounds = AddressBounds {
+        open_max: node.address_limits().limit(address),
+        rate_max: node.quotas().limits().addresses().of(address),
+        windows: node.quotas().windows(),
+    };
+    if bounds.open_max.is_none() && bounds.rate_max.is_none() {
         let count = move |keeper: &Rc<Shard>| {
             if let Some(node) = keeper.attachment::<Node>() {
                 node.address_counts().add(address);
@@ -210,16 +267,21 @@ pub async fn admit_address(node: &Node, address: IpAddr) -> Result<AddressPermit
         };
         shard.send(ADDRESS_KEEPER, ShardMessage::Run(Box::new(count)));
         return Ok(permit());
-    };
+    }
     let (reply, admitted) = reply_slot();
     let ask = move |keeper: &Rc<Shard>| {
-        let node = keeper.attachment::<Node>();
-        reply.send(node.is_some_and(|node| node.address_counts().admit(address, limit)));
+        if let Some(node) = keeper.attachment::<Node>() {
+            reply.send(
+                node.address_counts()
+                    .admit_within(address, bounds, io::now()),
+            );
+        }
     };
     shard.send(ADDRESS_KEEPER, ShardMessage::Run(Box::new(ask)));
-    match admitted.await {
-        Some(true) => Ok(permit()),
-        _ => Err(limit),
+    // Without an answer the broker stops.
+    match admitted.await.unwrap_or(Err(AddressRefusal::TooMany(0))) {
+        Ok(()) => Ok(permit()),
+        Err(refusal) => Err(refusal),
     }
 }
 
@@ -293,5 +355,28 @@ mod tests {
         counts.add(local);
         counts.release(local);
         assert!(!counts.admit(local, 2), "those without a limit count too");
+    }
+
+    #[test]
+    fn an_address_opens_no_more_a_second_than_it_may() {
+        let counts = AddressCounts::default();
+        let bounds = AddressBounds {
+            open_max: None,
+            rate_max: Some(5.0),
+            windows: Windows {
+                count: 3,
+                length: Duration::from_secs(1),
+            },
+        };
+        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let open = |ms: u64| counts.admit_within(local, bounds, MonotonicNs(ms * 1_000_000));
+        for _ in 0..10 {
+            assert_eq!(open(0), Ok(()), "as many as two seconds allow");
+        }
+        let refused = AddressRefusal::TooFast(Duration::from_millis(200));
+        assert_eq!(open(0), Err(refused), "one past it");
+        assert_eq!(open(0), Err(refused), "and that did not count");
+        assert_eq!(open(200), Ok(()));
+        assert!(open(200).is_err());
     }
 }

@@ -1,13 +1,14 @@
 //! The listeners of one shard. Every shard listens on every port (SO_REUSEPORT); the kernel deals
 //! connections out.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::connection_limits::{AddressRefusal, ConnectionPermit, admit_address};
 use super::connection_limits::{ConnectionCount, CreationRate, PLACE_RETRY};
-use super::connection_limits::{ConnectionPermit, admit_address};
 use crate::base::config::Listener;
 use crate::base::time::MonotonicNs;
 use crate::io::{self, TaskClass, TcpListener, TcpStream};
@@ -15,6 +16,8 @@ use crate::server::connection::Connection;
 use crate::server::context::ListenerInfo;
 use crate::server::node::Node;
 
+/// Connections of one listener and shard that are held for a while before they are closed.
+const CLOSING_MAX: usize = 1_000;
 /// How long a shard waits after an accept that failed (descriptors have run out, mostly).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -48,6 +51,7 @@ impl ConnectionLimits {
         AcceptLimits {
             own: self.listeners.get(listener).cloned().unwrap_or_default(),
             all: self.all.clone(),
+            closing: Rc::default(),
         }
     }
 }
@@ -56,6 +60,8 @@ impl ConnectionLimits {
 struct AcceptLimits {
     own: Counts,
     all: Counts,
+    /// Connections of this shard that are closed after a while.
+    closing: Rc<Cell<usize>>,
 }
 
 impl AcceptLimits {
@@ -155,7 +161,15 @@ async fn begin(
     };
     let address = match admit_address(node, peer.ip()).await {
         Ok(permit) => permit,
-        Err(limit) => {
+        Err(AddressRefusal::TooFast(wait)) => {
+            tell(&format_args!(
+                "connections from {} are closed: its connection_creation_rate is reached",
+                peer.ip()
+            ));
+            close_later(stream, wait, &limits.closing);
+            return;
+        }
+        Err(AddressRefusal::TooMany(limit)) => {
             tell(&format_args!(
                 "Rejected connection from {peer}, address already has the configured maximum of \
                  {limit} connections."
@@ -187,6 +201,21 @@ async fn begin(
     let _ = stream.set_buffer_sizes(send, receive);
     let permits = (place, address);
     Connection::open(node, Rc::clone(info), (stream, peer), (permits, room));
+}
+
+/// Closes a connection after a while, so that who opens them too fast does not come again at once.
+/// Of very many the next are closed at once.
+fn close_later(stream: TcpStream, wait: Duration, closing: &Rc<Cell<usize>>) {
+    if closing.get() >= CLOSING_MAX {
+        return;
+    }
+    closing.set(closing.get() + 1);
+    let closing = Rc::clone(closing);
+    io::spawn(TaskClass::Background, async move {
+        io::sleep(wait).await;
+        drop(stream);
+        closing.set(closing.get() - 1);
+    });
 }
 
 /// A place among `max.connections`, the listener's and all; `None` when the broker stops.

@@ -27,6 +27,10 @@ pub trait WireType: Sized {
     fn read(reader: &mut Reader, version: Version) -> Result<Self, DecodeError>;
     /// Appends the value.
     fn write(&self, writer: &mut Writer, version: Version) -> Result<(), EncodeError>;
+    /// For how long a response says that its client is throttled, if it can say so.
+    fn throttle_time_ms(&mut self) -> Option<&mut i32> {
+        None
+    }
 }
 
 /// A type that a schema may declare nullable; the Rust field is an `Option` of it.

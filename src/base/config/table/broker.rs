@@ -110,9 +110,9 @@ settings! {
     "Bytes of requests that may wait; here `coreline.requests.bytes` counts.";
     "queued.max.requests": Int => Some("500"), AtLeast(1), ReadOnly, NoMeaning;
     "Requests that may wait; here `coreline.requests.bytes` counts.";
-    "quota.window.num": Int => Some("11"), AtLeast(1), ReadOnly, NotYet;
+    "quota.window.num": Int => Some("11"), AtLeast(1), ReadOnly, Effective;
     "Samples kept for clients' quotas.";
-    "quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, NotYet;
+    "quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, Effective;
     "Length of one sample of clients' quotas.";
     "replica.alter.log.dirs.io.max.bytes.per.second": Long => None,
         AtLeast(0), ClusterWide, NoMeaning, internal;

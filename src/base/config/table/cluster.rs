@@ -43,9 +43,9 @@ settings! {
     "Pause before a controller asks another again.";
     "controller.quorum.voters": List => Some(""), Any, ReadOnly, NoMeaning;
     "Controllers as `id@host:port`; a single node needs none.";
-    "controller.quota.window.num": Int => Some("11"), AtLeast(1), ReadOnly, NoMeaning;
+    "controller.quota.window.num": Int => Some("11"), AtLeast(1), ReadOnly, Effective;
     "Samples kept for the quota of topic mutations.";
-    "controller.quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, NoMeaning;
+    "controller.quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, Effective;
     "Length of one sample of the quota of topic mutations.";
     "controller.socket.timeout.ms": Int => Some("30000"), Any, ReadOnly, NoMeaning;
     "Time that requests between controller and broker may take.";

@@ -117,64 +117,76 @@ fn journal_writes(text: &mut Text, observer: &Observer) {
     });
 }
 
+/// Counters that a shard has, with their names here and what they count.
+const FAMILIES: &[(Counter, &str, &str)] = &[
+    (
+        Counter::Hops,
+        "coreline_hops_total",
+        "Messages to other shards",
+    ),
+    (
+        Counter::Flushes,
+        "coreline_flushes_total",
+        "Writes that went to stable storage before their answers",
+    ),
+    (
+        Counter::SegmentWrites,
+        "coreline_segment_writes_total",
+        "Writes of segments",
+    ),
+    (
+        Counter::SegmentBytes,
+        "coreline_segment_written_bytes_total",
+        "Bytes of those",
+    ),
+    (
+        Counter::BytesFetchedFromCache,
+        "coreline_cache_hit_bytes_total",
+        "Bytes of records read from memory",
+    ),
+    (
+        Counter::BytesFetchedFromDisk,
+        "coreline_cache_miss_bytes_total",
+        "Bytes of records read from disk",
+    ),
+    (
+        Counter::ConnectionsRefused,
+        "coreline_connections_refused_total",
+        "Connections closed for what they sent",
+    ),
+    (
+        Counter::RequestsThrottled,
+        "coreline_requests_throttled_total",
+        "Answers that told a client for how long it is throttled",
+    ),
+    (
+        Counter::ThrottleMs,
+        "coreline_throttle_milliseconds_total",
+        "Milliseconds that those told in all",
+    ),
+    (
+        Counter::AppendsWithoutRoom,
+        "coreline_appends_refused_for_disk_total",
+        "Appends refused because the disk has no room",
+    ),
+    (
+        Counter::BytesReceived,
+        "coreline_received_bytes_total",
+        "Bytes from clients",
+    ),
+    (
+        Counter::BytesSent,
+        "coreline_sent_bytes_total",
+        "Bytes to clients",
+    ),
+];
+
 fn counters(text: &mut Text, observer: &Observer) {
-    let families = [
-        (
-            Counter::Hops,
-            "coreline_hops_total",
-            "Messages to other shards",
-        ),
-        (
-            Counter::Flushes,
-            "coreline_flushes_total",
-            "Writes that went to stable storage before their answers",
-        ),
-        (
-            Counter::SegmentWrites,
-            "coreline_segment_writes_total",
-            "Writes of segments",
-        ),
-        (
-            Counter::SegmentBytes,
-            "coreline_segment_written_bytes_total",
-            "Bytes of those",
-        ),
-        (
-            Counter::BytesFetchedFromCache,
-            "coreline_cache_hit_bytes_total",
-            "Bytes of records read from memory",
-        ),
-        (
-            Counter::BytesFetchedFromDisk,
-            "coreline_cache_miss_bytes_total",
-            "Bytes of records read from disk",
-        ),
-        (
-            Counter::ConnectionsRefused,
-            "coreline_connections_refused_total",
-            "Connections closed for what they sent",
-        ),
-        (
-            Counter::AppendsWithoutRoom,
-            "coreline_appends_refused_for_disk_total",
-            "Appends refused because the disk has no room",
-        ),
-        (
-            Counter::BytesReceived,
-            "coreline_received_bytes_total",
-            "Bytes from clients",
-        ),
-        (
-            Counter::BytesSent,
-            "coreline_sent_bytes_total",
-            "Bytes to clients",
-        ),
-    ];
-    for (counter, name, help) in families {
+    for (counter, name, help) in FAMILIES {
         let mut family = text.counter(name, help);
         observer.shards(|shards| {
             for (number, shard) in shards.iter().enumerate() {
-                let value = shard.counter(counter) as f64;
+                let value = shard.counter(*counter) as f64;
                 family.value(&[("shard", &number.to_string())], value);
             }
         });

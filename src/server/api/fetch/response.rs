@@ -1,6 +1,8 @@
 //! From what was read to the response: what the session leaves out, topics grouped in order,
 //! current leaders named.
 
+use std::time::Duration;
+
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{Offset, PartitionIndex, TopicId, TopicPartition};
 use crate::cluster::image::Image;
@@ -67,6 +69,17 @@ pub fn build(
         response.node_endpoints = endpoints(leaders);
     }
     response
+}
+
+/// The answer to a client that has to wait before it may have what was found.
+pub fn throttled(context: &RequestContext, plan: &FetchPlan, wait: Duration) -> FetchResponse {
+    let (error_code, session_id) = context.node().sessions().leave(plan);
+    FetchResponse {
+        throttle_time_ms: i32::try_from(wait.as_millis()).unwrap_or(i32::MAX),
+        error_code,
+        session_id,
+        ..FetchResponse::default()
+    }
 }
 
 /// What fails as a whole. Clients of versions that name topics look for the error at the partitions

@@ -4,12 +4,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use super::metering::Metering;
 use crate::base::error_code::ErrorCode;
 use crate::base::few::Few;
 use crate::base::ids::{CorrelationId, TopicPartition};
+use crate::cluster::quotas::limits::Limit;
 use crate::io::reply::ReplyReceiver;
 use crate::log::AppendError;
+use crate::metrics::Stage;
 use crate::partition::{
     AppendFailure, AppendOutcome, AppendReply, AppendTimes, PartitionError, RequiredAcks,
     error_is_of_records,
@@ -71,6 +75,7 @@ pub struct ProduceInFlight {
     waits: Few<Wait>,
     /// Of the part that was answered last.
     times: AppendTimes,
+    metering: Option<Box<Metering>>,
 }
 
 impl ProduceInFlight {
@@ -90,6 +95,14 @@ impl ProduceInFlight {
             response,
             waits,
             times: AppendTimes::default(),
+            metering: None,
+        }
+    }
+
+    /// Has its threads' time counted towards a limit, unless nobody is told of it.
+    pub fn meter(&mut self, limit: Limit, busy: Duration, client_id: Option<String>) {
+        if self.required_acks != RequiredAcks::None {
+            self.metering = Some(Box::new(Metering::new(limit, busy, client_id)));
         }
     }
 
@@ -116,6 +129,15 @@ impl ProduceInFlight {
         }
         if missing {
             return Poll::Pending;
+        }
+        if let Some(metering) = &mut self.metering {
+            let appended = self.times.stages().get(Stage::Append);
+            let Poll::Ready(wait) = metering.poll(&self.context, appended, context) else {
+                return Poll::Pending;
+            };
+            let ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
+            self.response.throttle_time_ms = self.response.throttle_time_ms.max(ms);
+            self.metering = None;
         }
         Poll::Ready(self.finish())
     }
