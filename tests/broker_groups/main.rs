@@ -303,6 +303,50 @@ fn commits_and_groups_are_there_again_after_a_restart() {
     assert_eq!(told.assignment, format!("of {}", joined.member_id));
 }
 
+/// More than is read at a time while the coordinator is loaded.
+#[test]
+fn commits_of_many_megabytes_are_loaded_to_the_last() {
+    const PARTITIONS: i32 = 60;
+    const COMMITS: i64 = 50;
+    let options = options(2);
+    let mut harness = Harness::start(options.clone());
+    harness.create_topic("t", PARTITIONS);
+    let mut client = harness.connect();
+    find(&mut client);
+    fetched(&mut client, "g");
+    let offsets = |commit| (0..PARTITIONS).map(move |index| ("t", index, commit));
+    for number in 0..COMMITS {
+        let mut request = commit_request("g", &[]);
+        request.topics = offsets(number)
+            .map(|one| commit_request("g", &[one]).topics.remove(0))
+            .collect();
+        for topic in &mut request.topics {
+            topic.partitions[0].committed_metadata = Some("m".repeat(4_000));
+        }
+        let told: OffsetCommitResponse = client.ask(&request, 8);
+        let mut partitions = told.topics.iter().flat_map(|topic| &topic.partitions);
+        assert!(partitions.all(|one| one.error_code.is_none()), "{told:?}");
+    }
+    commit(&mut client, "g", &[("t", 0, COMMITS)]);
+    harness.restart(&options);
+    let mut client = harness.connect();
+    assert_eq!(fetched(&mut client, "g"), COMMITS);
+    let request = OffsetFetchRequest {
+        groups: vec![OffsetFetchRequestGroup {
+            group_id: "g".to_owned(),
+            topics: None,
+            ..OffsetFetchRequestGroup::default()
+        }],
+        ..OffsetFetchRequest::default()
+    };
+    let told: OffsetFetchResponse = client.ask(&request, 8);
+    let partitions = told.groups[0].topics.iter().flat_map(|one| &one.partitions);
+    let last: Vec<i64> = partitions.map(|one| one.committed_offset.0).collect();
+    let mut expected = vec![COMMITS - 1; PARTITIONS as usize];
+    expected[0] = COMMITS;
+    assert_eq!(last, expected);
+}
+
 #[test]
 fn what_is_committed_for_nothing_is_refused_and_deleted_topics_are_forgotten() {
     let mut harness = Harness::start(options(2));

@@ -125,3 +125,47 @@ fn a_deletion_that_is_not_stored_leaves_the_group() {
     assert_eq!(harness.state(), GroupState::Empty);
     assert_eq!(fetched(&mut harness, "g", "topic"), 1);
 }
+
+/// Of 2,500 partitions.
+fn large_commit() -> OffsetCommit {
+    let mut commit = commit_of("g", "topic", 1);
+    let one = commit.topics[0].partitions[0].clone();
+    commit.topics[0].partitions = (0..2_500)
+        .map(|index| CommitPartition {
+            partition: PartitionIndex(index),
+            ..one.clone()
+        })
+        .collect();
+    commit
+}
+
+/// Many offsets go in several writes: the group is deleted when all of them are stored.
+#[test]
+fn a_deletion_fails_when_a_part_of_it_does() {
+    let mut harness = Harness::new();
+    for (failing, left) in [(Some(0), 1_000), (Some(2), 500), (None, 0)] {
+        harness.holds = true;
+        let ticket = harness.ask(Operation::CommitOffsets(large_commit()));
+        assert_eq!(
+            harness.held.len(),
+            1,
+            "a commit is stored whole or not at all"
+        );
+        harness.commit();
+        assert!(harness.answers.remove(&ticket).is_some());
+        let ticket = deleted(&mut harness, &["g"]);
+        for part in 0..3 {
+            assert!(!harness.answers.contains_key(&ticket));
+            match failing == Some(part) {
+                true => harness.fail(ErrorCode::KAFKA_STORAGE_ERROR),
+                false => harness.commit(),
+            }
+        }
+        let code = failing.map_or(ErrorCode::NONE, |_| ErrorCode::NOT_COORDINATOR);
+        let told = Response::DeleteGroups(vec![("g".into(), code)]);
+        assert_eq!(harness.answers.remove(&ticket), Some(told));
+        assert_eq!(harness.coordinator.groups.is_empty(), failing.is_none());
+        assert_eq!(harness.coordinator.offsets.len(), left);
+        assert!(harness.held.is_empty());
+    }
+}
