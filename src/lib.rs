@@ -13,7 +13,7 @@
 //! | [`partition`] | a replica's role, high watermark, parked produces and fetches |
 //! | [`shard`] | one core: inbox, router, placement, budget |
 //! | [`coordinator`] | state machines over internal topics: groups and their offsets |
-//! | [`cluster`] | metadata image, metadata log, controller |
+//! | [`cluster`] | metadata image, metadata log, controller, limits of clients |
 //! | [`server`] | clients: listener, connection, dispatch, fetch sessions, one file per API key |
 
 pub mod base;
