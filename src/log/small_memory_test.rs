@@ -186,6 +186,40 @@ fn a_read_keeps_no_more_memory_alive_than_it_may() {
         .unwrap();
 }
 
+/// In a quiet log the last batch waits for its block to be full, long after the batches have gone
+/// that were received with it: it keeps nothing of their buffer.
+#[test]
+fn a_batch_that_waits_for_its_block_keeps_no_larger_buffer_alive() {
+    let disk = SimDisk::new(SimDiskOptions::default(), 1);
+    SimRuntime::new(&disk, 1)
+        .block_on(async {
+            let logs = start(1, MIB).await;
+            let busy = logs.create_log(identity("busy"), config()).await.unwrap();
+            let quiet = logs.create_log(identity("quiet"), config()).await.unwrap();
+            // As a connection receives it: with room for more.
+            let mut buffer = bytes::BytesMut::with_capacity(68 * KIB);
+            buffer.extend_from_slice(&batch(500, 1));
+            let received = buffer.as_ptr();
+            quiet.append(buffer.split(), context()).await.unwrap();
+            let place = || {
+                let tail = quiet.tail.borrow();
+                tail.oldest_bytes().map(|bytes| bytes.as_ptr())
+            };
+            assert_eq!(place(), Some(received));
+            for mark in 0..60 {
+                let appended = busy.append(batch(50_000, mark), context()).await.unwrap();
+                let end = appended.last_offset.plus(1);
+                busy.wait_durable(end).await.unwrap();
+            }
+            let kept = place().expect("its block is not full");
+            assert_ne!(kept, received, "it was copied out");
+            let found = read_all(&quiet).await;
+            let marks: Vec<u8> = found.iter().map(|found| found.2).collect();
+            assert_eq!(marks, [1]);
+        })
+        .unwrap();
+}
+
 /// Around the largest cycle of the smallest ring: what goes inline, and what goes direct.
 #[test]
 fn a_batch_of_any_length_becomes_durable() {

@@ -9,9 +9,12 @@ use super::cache::Evicted;
 use super::config::{ReadLimit, ReadResult};
 use super::segment::Segment;
 use crate::base::ids::Offset;
+use crate::base::limits::FRAME_BYTES_RESERVED;
 use crate::io::AlignedBuffer;
 use crate::metrics::touched;
 
+/// Smaller batches are less than a quarter of the buffer that connections receive them in.
+const COPIED_OUT_MAX: usize = FRAME_BYTES_RESERVED / 4;
 /// So many entries a queue always has room for.
 const ENTRIES_KEPT: usize = 64;
 
@@ -38,9 +41,17 @@ pub(crate) struct Tail {
     entries: VecDeque<TailEntry>,
     /// Entries at the front that are in their segments.
     unpinned: usize,
+    /// Entries at the front that keep no buffer alive which is much larger than they are.
+    compact: usize,
 }
 
 impl Tail {
+    /// Where the oldest batch's bytes are (tests).
+    #[cfg(test)]
+    pub(crate) fn oldest_bytes(&self) -> Option<&Bytes> {
+        self.entries.front().map(|entry| &entry.bytes)
+    }
+
     /// Adds the newest batch, pinned.
     pub(crate) fn push(&mut self, entry: TailEntry) {
         self.entries.push_back(entry);
@@ -72,12 +83,28 @@ impl Tail {
             return Evicted::Empty;
         }
         if self.unpinned == 0 {
+            self.copy_out_pinned();
             return Evicted::Pinned;
         }
         self.unpinned -= 1;
+        self.compact = self.compact.saturating_sub(1);
         let oldest = self.entries.pop_front();
         self.shrink();
         oldest.map_or(Evicted::Empty, |entry| Evicted::Freed(entry.charge))
+    }
+
+    /// A batch that outlives those it came with, since the partial block that it lies in is not
+    /// full, must not keep their common buffer alive: what that takes is charged to them, and they
+    /// have gone. The oldest that was not looked at yet is copied out.
+    fn copy_out_pinned(&mut self) {
+        while let Some(entry) = self.entries.get_mut(self.compact) {
+            self.compact += 1;
+            if entry.bytes.len() < COPIED_OUT_MAX {
+                touched::note_copied(entry.bytes.len());
+                entry.bytes = Bytes::copy_from_slice(&entry.bytes);
+                break;
+            }
+        }
     }
 
     /// The queue of a log that was busy once is not kept for one that is not.
@@ -107,6 +134,7 @@ impl Tail {
                 pinned += entry.charge;
             }
         }
+        self.compact = self.compact.min(self.entries.len());
         (charge, pinned)
     }
 
