@@ -165,8 +165,10 @@ impl Permits<'_> {
             self.throttle = bucket.tokens.wait(bound, now, windows);
             return Ok(());
         }
-        if bucket.tokens.tokens(bound, now, windows) < 0.0 {
-            self.throttle = bucket.tokens.wait(bound, now, windows);
+        // Who has waited for as long as it was told, in whole milliseconds, is let in.
+        let wait = bucket.tokens.wait(bound, now, windows);
+        if !wait.is_zero() {
+            self.throttle = wait;
             return Err(Refusal::new(
                 ErrorCode::THROTTLING_QUOTA_EXCEEDED,
                 "The throttling quota has been exceeded.",

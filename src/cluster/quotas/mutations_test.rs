@@ -45,6 +45,18 @@ fn a_strict_asker_is_refused_once_it_has_taken_more_than_there_was() {
     assert_eq!(permits.take(1), Ok(()));
 }
 
+/// A partition at 3 a second takes 333 and a third of a millisecond.
+#[test]
+fn who_has_waited_for_as_long_as_it_was_told_is_let_in() {
+    let (image, mut quotas) = (image(3.0), MutationQuotas::new(WINDOWS));
+    let asker = Asker::anonymous(Some("app"), true);
+    assert_eq!(quotas.permits(&image, &asker, at(0)).take(34), Ok(()));
+    let mut permits = quotas.permits(&image, &asker, at(0));
+    assert!(permits.take(1).is_err());
+    assert_eq!(permits.throttle_time_ms(), 333);
+    assert_eq!(quotas.permits(&image, &asker, at(333)).take(1), Ok(()));
+}
+
 #[test]
 fn another_asker_is_served_and_throttled() {
     let (image, mut quotas) = (image(1.0), MutationQuotas::new(WINDOWS));
