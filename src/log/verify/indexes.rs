@@ -106,16 +106,18 @@ fn no_batch(entry: &OffsetPosition) -> String {
 /// `.timeindex`: each entry names the largest timestamp so far and the batch that has it.
 pub(super) struct TimeCheck {
     entries: Entries<TimestampOffset>,
-    count: usize,
+    is_emptied: bool,
     largest: TimestampMs,
 }
 
 impl TimeCheck {
-    pub(super) fn decode(base: Offset, bytes: &[u8]) -> Result<Self, FormatError> {
+    /// A cut takes entries away, and those that are left may be none: where a checksum says that
+    /// the file is what was written (`is_noted`), an empty one is as good as another.
+    pub(super) fn decode(base: Offset, bytes: &[u8], is_noted: bool) -> Result<Self, FormatError> {
         let index = TimeIndex::decode(base, bytes)?;
         let entries = Entries::new(index.entries(), TIME_ENTRY_BYTES);
         Ok(Self {
-            count: entries.left.len(),
+            is_emptied: !is_noted && entries.left.is_empty(),
             entries,
             largest: TimestampMs::NONE,
         })
@@ -149,7 +151,7 @@ impl TimeCheck {
                 format!("names offset {}, which is not there", entry.offset),
             ));
         }
-        if self.count == 0 && self.largest > TimestampMs::NONE {
+        if self.is_emptied && self.largest > TimestampMs::NONE {
             let largest = self.largest.0;
             found.push((0, format!("it is empty; time {largest} is in its segment")));
         }
@@ -214,8 +216,14 @@ pub(super) struct IndexChecks {
 
 impl IndexChecks {
     /// Takes in the files' bytes, in the order `.index`, `.timeindex`, `.txnindex`; what is missing
-    /// is not held against anything. Answers the positions that the offset index names.
-    pub(super) fn decode(&mut self, base: Offset, files: [Option<&[u8]>; 3]) -> Vec<u64> {
+    /// is not held against anything. `is_noted`: their checksums are known. Answers the positions
+    /// that the offset index names.
+    pub(super) fn decode(
+        &mut self,
+        base: Offset,
+        files: [Option<&[u8]>; 3],
+        is_noted: bool,
+    ) -> Vec<u64> {
         let [offsets, times, transactions] = files;
         let mut places = Vec::new();
         let fault = |error: FormatError| (error.position, error.what);
@@ -232,7 +240,7 @@ impl IndexChecks {
             Err(error) => self.found[0].push(fault(error)),
         }
         match times
-            .map(|bytes| TimeCheck::decode(base, bytes))
+            .map(|bytes| TimeCheck::decode(base, bytes, is_noted))
             .transpose()
         {
             Ok(check) => self.times = check,

@@ -142,32 +142,32 @@ impl SegmentCheck<'_, '_> {
         }
         let [offsets, times, transactions] = &files;
         let files = [offsets, times, transactions].map(|file| file.as_deref());
-        self.check_sums(paths, files, report).await;
-        indexes.decode(self.base, files)
+        let is_noted = self.check_sums(paths, files, report).await;
+        indexes.decode(self.base, files, is_noted)
     }
 
     /// Holds the indexes against the checksums that Coreline notes beside them; Apache Kafka has
-    /// none.
+    /// none. Answers whether there are any.
     async fn check_sums(
         &self,
         paths: &[PathBuf; 3],
         files: [Option<&[u8]>; 3],
         report: &mut Report,
-    ) {
+    ) -> bool {
         let path = segment_path(self.folder, self.base, LogFileKind::IndexSums);
         let noted = match io::directory::read_file(&path, INDEX_SUMS_BYTES).await {
             Ok(bytes) => IndexSums::decode(&bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return false,
             Err(error) => {
                 report.add(Problem::of(&path, format!("it cannot be read: {error}")));
-                return;
+                return false;
             }
         };
         let noted = match noted {
             Ok(noted) => noted,
             Err(error) => {
                 report.add(Problem::format(&path, &error));
-                return;
+                return false;
             }
         };
         let ([offset_path, time_path, _], [offsets, times, _]) = (paths, files);
@@ -180,5 +180,6 @@ impl SegmentCheck<'_, '_> {
                 report.add(Problem::of(path, what));
             }
         }
+        true
     }
 }
