@@ -268,6 +268,11 @@ pub struct Client {
     next: i32,
 }
 
+/// A client's requests are answered within this.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+/// Topics are made within this.
+const CREATED_WITHIN: Duration = Duration::from_secs(60);
+
 impl Client {
     /// Creates a topic, which must work; answers its id.
     pub fn create_topic_with(
@@ -288,10 +293,13 @@ impl Client {
                 configs: configs.collect(),
                 ..CreatableTopic::default()
             }],
-            timeout_ms: 10_000,
+            timeout_ms: CREATED_WITHIN.as_millis() as i32,
             ..CreateTopicsRequest::default()
         };
+        // Thousands of folders take their time on a disk that a compiler writes to.
+        self.stream.set_read_timeout(Some(CREATED_WITHIN)).unwrap();
         let created: CreateTopicsResponse = self.ask(&request, 7);
+        self.stream.set_read_timeout(Some(ANSWERED_WITHIN)).unwrap();
         assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{created:?}");
         created.topics[0].topic_id
     }
@@ -308,9 +316,7 @@ impl Client {
     pub fn try_connect(address: SocketAddr) -> Option<Self> {
         let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).ok()?;
-        stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .ok()?;
+        stream.set_read_timeout(Some(ANSWERED_WITHIN)).ok()?;
         Some(Self { stream, next: 0 })
     }
 
@@ -379,9 +385,7 @@ impl Client {
         self.stream.set_read_timeout(Some(limit)).unwrap();
         let mut byte = [0];
         let read = self.stream.read(&mut byte);
-        self.stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
+        self.stream.set_read_timeout(Some(ANSWERED_WITHIN)).unwrap();
         match read {
             Ok(count) => count == 0,
             Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
