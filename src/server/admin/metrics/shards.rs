@@ -161,8 +161,8 @@ const FAMILIES: &[(Counter, &str, &str)] = &[
     ),
     (
         Counter::ThrottleMs,
-        "coreline_throttle_milliseconds_total",
-        "Milliseconds that those told in all",
+        "coreline_throttle_seconds_total",
+        "Time that those told in all",
     ),
     (
         Counter::AppendsWithoutRoom,
@@ -181,12 +181,20 @@ const FAMILIES: &[(Counter, &str, &str)] = &[
     ),
 ];
 
+/// How many of a counter make one of its family's unit.
+const fn per_unit(counter: Counter) -> f64 {
+    match counter {
+        Counter::ThrottleMs => 1_000.0,
+        _ => 1.0,
+    }
+}
+
 fn counters(text: &mut Text, observer: &Observer) {
     for (counter, name, help) in FAMILIES {
         let mut family = text.counter(name, help);
         observer.shards(|shards| {
             for (number, shard) in shards.iter().enumerate() {
-                let value = shard.counter(*counter) as f64;
+                let value = shard.counter(*counter) as f64 / per_unit(*counter);
                 family.value(&[("shard", &number.to_string())], value);
             }
         });
