@@ -32,8 +32,9 @@ const MEMORY: usize = 128 * MIB;
 /// Within this all is as before once the load has ended.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Connections that are kept stalled at a time.
-const STALLED_MAX: usize = 2_000;
+/// Connections that are kept stalled at a time, of each kind: all of them fit into the share of
+/// [`MEMORY`] that is for connections, where half of it is for the rooms of busy ones.
+const STALLED_MAX: usize = 250;
 
 /// What is done to the broker at once.
 #[derive(Clone, Copy)]
@@ -296,8 +297,8 @@ fn served(address: SocketAddr, partitions: i32, has_records: bool) -> Duration {
     let begun = Instant::now();
     loop {
         let mut client = Client::connect(address);
-        client.send(&fetch_all(partitions, 500), 12);
-        if let Some(answer) = client.try_receive::<FetchResponse>(12) {
+        let sent = client.try_send(&fetch_all(partitions, 500), 12);
+        if let Some(answer) = sent.and_then(|()| client.try_receive::<FetchResponse>(12)) {
             let bytes = requests::answers(&answer)
                 .into_iter()
                 .map(requests::bytes_of);
@@ -332,7 +333,8 @@ fn stays_within(load: Load) {
         for _ in 0..load.stalled {
             let mut unread = Client::connect(address);
             for _ in 0..3 {
-                unread.send(&fetch_all(load.partitions, 500), 12);
+                // Whoever stalls may be closed at any time.
+                let _ = unread.try_send(&fetch_all(load.partitions, 500), 12);
             }
             held.push_back(unread);
         }

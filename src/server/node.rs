@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::{Connection, ConnectionMemory, ReapRules, STALLED_SEND_MAX_SHORT};
+use super::connection::{
+    Connection, ConnectionMemory, ReapRules, STALLED_PARTIAL_MAX_SHORT, STALLED_SEND_MAX_SHORT,
+};
 use super::fetch_session::FetchSessions;
 use super::groups;
 use super::log_limit::LogLimit;
@@ -37,7 +39,8 @@ const REAP_INTERVAL_MAX: Duration = Duration::from_secs(5);
 const SESSIONS_DIVISOR: usize = 4;
 /// How often memory is looked for while somebody waits for it.
 const RELIEF_INTERVAL: Duration = Duration::from_millis(20);
-/// Connections with unread answers that are closed at once to find memory.
+/// Connections with unread answers, or with partly sent requests, that are closed at once to find
+/// memory.
 const CLOSED_AT_ONCE_MAX: usize = 4;
 
 /// Whether both limit addresses alike.
@@ -329,16 +332,25 @@ impl Node {
     }
 
     /// Somebody waits for memory: frees what requests hold behind answers that are not read, and
-    /// if fetches wait closes the connections that have left an answer unread for longest.
+    /// closes the connections whose partly sent request has stood still for longest, and if fetches
+    /// wait those that have left an answer unread for longest.
     fn relieve(&self) {
         let now = io::now();
-        let mut stalled = Vec::new();
+        let (mut stalled, mut partial) = (Vec::new(), Vec::new());
         for connection in self.connections.all() {
             connection.settle();
+            let since = connection.partial_since();
+            if let Some(since) = since.filter(|at| now.since(*at) > STALLED_PARTIAL_MAX_SHORT) {
+                partial.push((since, Rc::clone(&connection)));
+            }
             let since = connection.sending_since();
             if let Some(since) = since.filter(|at| now.since(*at) > STALLED_SEND_MAX_SHORT) {
                 stalled.push((since, connection));
             }
+        }
+        partial.sort_by_key(|(since, _)| *since);
+        for (_, connection) in partial.into_iter().take(CLOSED_AT_ONCE_MAX) {
+            connection.close_partial();
         }
         if self.shard.budget().is_short_for_answers() {
             stalled.sort_by_key(|(since, _)| *since);

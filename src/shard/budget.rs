@@ -3,7 +3,8 @@
 //! Two parts. The **common** part is taken by whoever asks, as bytes arrive. The **kept** part is
 //! lent whole to one reader at a time, so that one frame of the largest accepted size can always be
 //! finished, however full the common part is. A reader that has the kept part and receives nothing
-//! for [`KEPT_SHARE_IDLE_MAX`] loses it, and with it its frame: half-sent frames block nobody.
+//! for [`KEPT_SHARE_IDLE_MAX`] loses it, and with it its frame: half-sent ones block nobody. Those
+//! in the common part are given up too once they have stood still for a second and somebody waits.
 //!
 //! Answers to fetches hold memory for as long as a client leaves them unread. They get no more than
 //! [`ANSWERS_PERCENT_MAX`] of the common part, so that frames always find some. While less than
@@ -166,7 +167,8 @@ impl Budget {
     }
 
     /// Takes up to `bytes` for an answer; `None` when there is not even [`ANSWER_BYTES_MIN`], it
-    /// wants as much, and another one has that already beyond what there is.
+    /// wants as much, and another one has that already beyond what there is. Who holds the right to
+    /// overdraw has it for this too.
     pub fn take_for_answer(&mut self, held: &mut Held, bytes: usize) -> Option<usize> {
         let generous = left_of(self.answer_bytes_max) / 2;
         let generous = generous.saturating_sub(self.answer_bytes_used);
@@ -176,22 +178,20 @@ impl Budget {
             return Some(taken);
         }
         // Frames that stand still must not starve answers: one at a time gets the least.
-        let may_overdraw = !self.overdrawn;
-        self.overdrawn = true;
-        held.overdrawn |= may_overdraw;
-        may_overdraw.then_some(bytes.min(ANSWER_BYTES_MIN))
+        let least = bytes.min(ANSWER_BYTES_MIN);
+        self.may_overdraw(held).then_some(least)
     }
 
     /// Takes `bytes` for an answer whose size is known, or nothing. One answer at a time may be
     /// larger than what is there: a batch may be larger than all that answers get.
     pub fn take_batch_answer(&mut self, held: &mut Held, bytes: usize) -> bool {
-        if self.take_whole_answer(held, bytes) {
-            return true;
-        }
-        let may_overdraw = !self.overdrawn;
+        self.take_whole_answer(held, bytes) || self.may_overdraw(held)
+    }
+
+    fn may_overdraw(&mut self, held: &mut Held) -> bool {
+        held.overdrawn |= !self.overdrawn;
         self.overdrawn = true;
-        held.overdrawn |= may_overdraw;
-        may_overdraw
+        held.overdrawn
     }
 
     fn take_whole_answer(&mut self, held: &mut Held, bytes: usize) -> bool {
@@ -280,11 +280,18 @@ mod tests {
         let first = budget.take_for_answer(&mut held, usize::MAX);
         assert_eq!(first, Some(answers_max / 2 / ANSWER_PART));
         let mut count = 1;
-        while budget.take_for_answer(&mut held, usize::MAX).is_some() {
+        while !held.is_overdrawn() {
+            assert!(budget.take_for_answer(&mut held, usize::MAX).is_some());
             count += 1;
         }
         assert!(count > 500, "{count} answers use it up");
-        assert!(held.is_overdrawn(), "one more has the least beyond that");
+        let least = Some(ANSWER_BYTES_MIN);
+        let more = budget.take_for_answer(&mut held, usize::MAX);
+        assert_eq!(more, least, "who overdraws may do so again");
+        assert!(budget.take_batch_answer(&mut held, MIB));
+        let mut other = Held::default();
+        assert_eq!(budget.take_for_answer(&mut other, usize::MAX), None);
+        assert!(!budget.take_batch_answer(&mut other, MIB));
         budget.give_back(held.split_rights());
         let left = answers_max - budget.answer_bytes_used;
         assert!(left < ANSWER_BYTES_MIN);

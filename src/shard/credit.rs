@@ -226,10 +226,25 @@ impl Credit {
             return true;
         }
         if self.held.is_overdrawn() {
+            self.cover(bytes);
             return true;
         }
         let mut budget = self.budget.inner.budget.borrow_mut();
         budget.take_batch_answer(&mut self.held, bytes - held)
+    }
+
+    /// Holds `bytes` if there is as much, and then needs no right to overdraw any longer.
+    pub fn cover(&mut self, bytes: usize) {
+        let missing = bytes.saturating_sub(self.held.common_bytes());
+        if self.try_take_common(missing) {
+            self.shrink(bytes);
+        }
+    }
+
+    /// Whether it has the right to take more than there is, which one answer has at a time.
+    #[must_use]
+    pub fn is_overdrawn(&self) -> bool {
+        self.held.is_overdrawn()
     }
 
     /// Gives back what exceeds `bytes`, and the rights beyond the common part.

@@ -44,7 +44,7 @@ use crate::shard::Credit;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
 use crate::wire::primitives::RecordSlices;
-use run::FetchRun;
+use run::{Charge, FetchRun};
 use targets::{Target, resolve, session_request};
 use throttle::FetchLimits;
 
@@ -97,14 +97,13 @@ pub async fn handle(
     let refusal = (!has_level).then(|| response::refused(&request, version));
     let session = session_request(request, version);
     let plan = context.node().sessions().begin(session, io::now());
-    let mut overhead = context.node().shard().budget().credit();
-    let (response, credit, times) = match plan {
+    let (response, charge, times) = match plan {
         Ok(plan) if !has_level && targets::knows_any(context, &plan.targets) => {
             (refusal.unwrap_or_default(), None, StageTimes::default())
         }
         Ok(plan) => {
-            charge(&mut overhead, plan.targets.len()).await?;
-            answer(context, &plan, (parameters, limits), version).await
+            let overhead = charge(context, plan.targets.len()).await?;
+            answer(context, &plan, (parameters, limits, overhead), version).await
         }
         Err(error_code) => {
             let response = FetchResponse {
@@ -117,39 +116,39 @@ pub async fn handle(
     let mut answer = encode(&response, version, header.correlation_id)?;
     let heads = answer.bytes() - record_bytes(&response) + pieces_bytes(&answer);
     drop(response);
-    answer.credit = match credit {
-        Some(mut credit) => {
-            settle(&mut overhead, heads);
-            credit.absorb(overhead);
-            Some(credit)
-        }
-        None => None,
-    };
+    answer.credit = charge.map(|charge| settle(charge, heads));
     answer.times = times;
     Ok(answer)
 }
 
 /// Waits for the memory that a fetch of so many partitions takes, whatever it finds.
-async fn charge(overhead: &mut Credit, partitions: usize) -> Result<(), CloseReason> {
+async fn charge(
+    context: &RequestContext,
+    partitions: usize,
+) -> Result<(Credit, usize), CloseReason> {
+    let mut credit = context.node().shard().budget().credit();
     if partitions <= PARTITIONS_UNCHARGED {
-        return Ok(());
+        return Ok((credit, 0));
     }
     let bytes = partitions * PARTITION_BYTES;
     let deadline = io::now().after(ANSWER_MEMORY_WAIT);
-    match overhead.take_batch_answer(bytes, deadline).await {
-        true => Ok(()),
+    match credit.take_batch_answer(bytes, deadline).await {
+        true => Ok((credit, bytes)),
         false => Err(CloseReason::NoMemory(bytes)),
     }
 }
 
-/// The fetch is over; until its answer has left it takes `bytes` beside the records.
-fn settle(overhead: &mut Credit, bytes: usize) {
-    if overhead.bytes() >= bytes {
-        overhead.shrink(bytes);
-    } else if bytes > PARTITIONS_UNCHARGED * PARTITION_BYTES {
-        // Many small batches: it is made already, and is charged as far as there is anything.
-        overhead.try_take_common(bytes - overhead.bytes());
+/// The fetch is over; until its answer has left it takes `heads` beside the records.
+fn settle(charge: Charge, heads: usize) -> Credit {
+    let mut credit = charge.credit;
+    let bytes = charge.records_bytes + heads;
+    if credit.bytes() >= bytes {
+        credit.shrink(bytes);
+    } else if credit.is_overdrawn() || heads > PARTITIONS_UNCHARGED * PARTITION_BYTES {
+        // It is made already, and is charged as far as there is anything.
+        credit.cover(bytes);
     }
+    credit
 }
 
 fn record_bytes(response: &FetchResponse) -> usize {
@@ -166,22 +165,22 @@ fn pieces_bytes(answer: &Answer) -> usize {
 async fn answer(
     context: &RequestContext,
     plan: &FetchPlan,
-    (parameters, limits): (FetchParameters, FetchLimits<'_>),
+    (parameters, limits, overhead): (FetchParameters, FetchLimits<'_>, (Credit, usize)),
     version: i16,
-) -> (FetchResponse, Option<Credit>, StageTimes) {
+) -> (FetchResponse, Option<Charge>, StageTimes) {
     let targets: Vec<Target> = resolve(context, &plan.targets, parameters.is_follower);
-    let mut run = FetchRun::new(context, targets, parameters);
+    let mut run = FetchRun::new(context, targets, parameters, overhead);
     let ((), busy) = busy_time(limits.has_time(), run.read_until_enough()).await;
-    let (targets, credit, times) = run.finish();
+    let (targets, charge, times) = run.finish();
     if limits.counts() {
         // Few have limits: what they need takes no room in the task of all.
         let charged = Box::pin(limits.charge(context, &targets, busy));
         if let Some(wait) = charged.await {
             let response = response::throttled(context, plan, wait);
             drop(targets);
-            return (response, Some(credit), times);
+            return (response, Some(charge), times);
         }
     }
     let response = response::build(context, (plan, version, parameters.isolation), targets);
-    (response, Some(credit), times)
+    (response, Some(charge), times)
 }

@@ -41,6 +41,9 @@ pub enum CloseReason {
     /// The frame in the kept share stood still.
     #[error("a partly sent request held the last free request memory without a byte for 1 s")]
     KeptShareLapsed,
+    /// A frame stands still.
+    #[error("a partly sent request held memory that others waited for, without a byte for 1 s")]
+    PartlySent,
     /// A frame trickles in.
     #[error("a partly sent request arrives too slowly")]
     TooSlow,

@@ -74,6 +74,8 @@ pub struct Activity {
 pub const STALLED_SEND_MAX: Duration = Duration::from_secs(30);
 /// The same while fetches wait for what unread answers hold, for those that have done so longest.
 pub const STALLED_SEND_MAX_SHORT: Duration = Duration::from_secs(1);
+/// How long a partly sent request may stand still while others wait for the memory that it holds.
+pub const STALLED_PARTIAL_MAX_SHORT: Duration = Duration::from_secs(1);
 /// What a partly sent request must bring in each [`ReapRules::partial_max`] to be waited for
 /// longer: smaller requests must have come whole within the first.
 pub const PARTIAL_BYTES_MIN: u64 = MIB as u64;
@@ -91,6 +93,12 @@ impl Activity {
         } else if self.window.get().is_none() {
             self.window.set(Some((now, self.frame_bytes.get())));
         }
+    }
+
+    /// Since when a partly sent request has brought nothing, though there was room for more of it.
+    fn partial_since(&self) -> Option<MonotonicNs> {
+        let (begun, _) = self.window.get()?;
+        Some(begun.max(self.moved_at.get()))
     }
 
     /// A send has begun, or has ended.
@@ -219,6 +227,18 @@ impl Connection {
         self.close();
     }
 
+    /// Since when a partly sent request stands still.
+    #[must_use]
+    pub fn partial_since(&self) -> Option<MonotonicNs> {
+        self.activity.partial_since()
+    }
+
+    /// Closes the connection, whose client does not go on with its request.
+    pub fn close_partial(&self) {
+        self.refuse(&CloseReason::PartlySent);
+        self.close();
+    }
+
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
         self.pipeline.is_idle()
@@ -265,6 +285,21 @@ mod tests {
         assert!(matches!(slow, Some(CloseReason::TooSlow)));
         activity.note_partial(at(53), false);
         assert!(activity.verdict(at(99), RULES).is_none());
+    }
+
+    #[test]
+    fn a_partly_sent_request_stands_still_from_its_last_byte_or_its_last_room() {
+        let activity = Activity::default();
+        activity.note(at(5), 1);
+        assert_eq!(activity.partial_since(), None);
+        activity.note_partial(at(7), true);
+        assert_eq!(activity.partial_since(), Some(at(7)), "it waited for room");
+        activity.note_partial(at(8), true);
+        assert_eq!(activity.partial_since(), Some(at(7)));
+        activity.note(at(9), 1);
+        assert_eq!(activity.partial_since(), Some(at(9)));
+        activity.note_partial(at(9), false);
+        assert_eq!(activity.partial_since(), None);
     }
 
     #[test]

@@ -34,6 +34,12 @@ struct Asked {
     answers: ReplyReceiver<(Vec<PartitionRead>, Visit)>,
 }
 
+/// What a finished fetch holds, and how much of it its records need.
+pub struct Charge {
+    pub credit: Credit,
+    pub records_bytes: usize,
+}
+
 /// A fetch under way.
 pub struct FetchRun<'a> {
     context: &'a RequestContext,
@@ -42,19 +48,31 @@ pub struct FetchRun<'a> {
     parameters: FetchParameters,
     fetch: ParkedFetch,
     signal: Rc<FetchSignal>,
+    /// For the records and what the partitions take beside them.
     credit: Credit,
+    overhead_bytes: usize,
     times: StageTimes,
     /// Memory allowed less than was there.
     is_curtailed: bool,
 }
 
+fn memory_of(targets: &[Target]) -> usize {
+    let reads = targets.iter().map(|target| match target {
+        Target::Readable { read, .. } => read.as_ref().map_or(0, |read| read.memory),
+        Target::Refused(_) => 0,
+    });
+    reads.sum()
+}
+
 impl<'a> FetchRun<'a> {
-    /// A fetch that has read nothing yet.
+    /// A fetch that has read nothing yet, with the memory that its partitions take. If that is more
+    /// than there is, the right to it serves its records too: two rights would never come together.
     #[must_use]
     pub fn new(
         context: &'a RequestContext,
         targets: Vec<Target>,
         parameters: FetchParameters,
+        (credit, overhead_bytes): (Credit, usize),
     ) -> Self {
         let (fetch, signal) = context.register_fetch();
         let parked = vec![None; targets.len()];
@@ -65,7 +83,8 @@ impl<'a> FetchRun<'a> {
             parameters,
             fetch,
             signal,
-            credit: context.node().shard().budget().credit(),
+            credit,
+            overhead_bytes,
             times: StageTimes::default(),
             is_curtailed: false,
         }
@@ -80,7 +99,12 @@ impl<'a> FetchRun<'a> {
             if !may_wait || self.is_enough() {
                 break;
             }
-            match self.signal.wait(self.parameters.deadline).await {
+            let mut deadline = self.parameters.deadline;
+            if self.credit.is_overdrawn() {
+                // Others wait for that right.
+                deadline = deadline.min(io::now().after(MEMORY_WAIT));
+            }
+            match self.signal.wait(deadline).await {
                 Woken::Changed(changed) => places = changed,
                 // What has come meanwhile is taken along.
                 Woken::DeadlinePassed | Woken::Cancelled => may_wait = false,
@@ -109,11 +133,7 @@ impl<'a> FetchRun<'a> {
 
     /// Memory that what was found keeps alive.
     fn memory(&self) -> usize {
-        let reads = self.targets.iter().map(|target| match target {
-            Target::Readable { read, .. } => read.as_ref().map_or(0, |read| read.memory),
-            Target::Refused(_) => 0,
-        });
-        reads.sum()
+        memory_of(&self.targets)
     }
 
     fn is_enough(&self) -> bool {
@@ -155,12 +175,13 @@ impl<'a> FetchRun<'a> {
         }
         slowest.add_to(&mut self.times);
         // What was granted and not found goes back.
-        if !self.credit.settle(self.memory()) {
+        if !self.credit.settle(self.overhead_bytes + self.memory()) {
             self.drop_records(places);
-            self.credit.settle(memory_held);
+            self.credit.settle(self.overhead_bytes + memory_held);
         }
         // There is more, and memory for no more of it: waiting would not bring it.
         self.is_curtailed |= places.iter().any(|place| self.needed(*place) > 0);
+        self.is_curtailed |= self.credit.is_overdrawn() && self.found() > 0;
         if self.found() == 0 {
             self.read_large_batch(places, deadline).await;
         }
@@ -180,9 +201,9 @@ impl<'a> FetchRun<'a> {
         for owner in self.ask(&[place], (bytes, bytes), 0) {
             self.take_in(owner).await.add_to(&mut self.times);
         }
-        if !self.credit.settle(self.memory()) {
+        if !self.credit.settle(self.overhead_bytes + self.memory()) {
             self.drop_records(&[place]);
-            self.credit.settle(0);
+            self.credit.settle(self.overhead_bytes);
         }
     }
 
@@ -294,7 +315,7 @@ impl<'a> FetchRun<'a> {
 
     /// Leaves the partitions on which the fetch is still parked, and answers what was found, cut
     /// to the fetch's limit in request order.
-    pub fn finish(mut self) -> (Vec<Target>, Credit, StageTimes) {
+    pub fn finish(mut self) -> (Vec<Target>, Charge, StageTimes) {
         self.unpark();
         let mut targets = std::mem::take(&mut self.targets);
         let sizes = targets.iter().map(|target| match target {
@@ -314,7 +335,12 @@ impl<'a> FetchRun<'a> {
         let budget = self.context.node().shard().budget();
         let credit = std::mem::replace(&mut self.credit, budget.credit());
         self.times.merge(&self.signal.take_waited());
-        (targets, credit, self.times)
+        let records_bytes = memory_of(&targets);
+        let charge = Charge {
+            credit,
+            records_bytes,
+        };
+        (targets, charge, self.times)
     }
 
     fn unpark(&mut self) {
