@@ -155,6 +155,8 @@ pub enum Operation {
     /// [`run_catching`], when it lets the operation complete). Answered by
     /// [`Completion::Worked`].
     Work(Work),
+    /// As [`Operation::Work`], on threads that give way to all others of the process.
+    IdleWork(Work),
 }
 
 /// The part of [`Operation`] that concerns names on disk.

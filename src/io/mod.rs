@@ -56,8 +56,9 @@ pub use net::{TcpListener, TcpStream};
 pub use reply::{ReplyReceiver, ReplySender, reply_slot};
 pub use runtime::{Leftovers, PanicPolicy, Runtime, RuntimeOptions};
 pub use task::{
-    JoinHandle, TaskClass, TaskPanic, TurnBudget, clock, idle_time, now, run_on_pool, sleep,
-    sleep_until, spawn, spawn_detached, spawn_guarded, wall_clock, with_deadline, yield_now,
+    JoinHandle, TaskClass, TaskPanic, TurnBudget, clock, idle_time, now, run_on_pool,
+    run_when_idle, sleep, sleep_until, spawn, spawn_detached, spawn_guarded, wall_clock,
+    with_deadline, yield_now,
 };
 
 /// A driver answered an operation with the completion of another kind: a bug in the driver.

@@ -1,5 +1,6 @@
 //! A few threads, not pinned to any shard's CPU, for what would block a shard: system calls that
-//! the ring does not have, and CPU work over 200 µs. One pool for the process.
+//! the ring does not have, and CPU work over 200 µs. One pool for the process, and a smaller one
+//! for work that gives way to everything else.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,9 +11,14 @@ use nix::unistd::Pid;
 /// Most threads of the pool; they are started when work waits and no thread is idle.
 pub const POOL_THREADS_MAX: usize = 8;
 
+/// Most threads of the pool for work that gives way.
+pub const IDLE_THREADS_MAX: usize = 4;
+/// By how much those are nicer than the rest of the process: the scheduler gives a thread that is
+/// not ten times as much.
+const NICENESS: i32 = 10;
+
 type Job = Box<dyn FnOnce() + Send>;
 
-#[derive(Default)]
 struct State {
     /// Bounded by the drivers: a job is an operation in flight.
     jobs: VecDeque<Job>,
@@ -20,13 +26,16 @@ struct State {
     idle: usize,
 }
 
-#[derive(Default)]
 struct Pool {
     state: Mutex<State>,
     work: Condvar,
+    name: &'static str,
+    threads_max: usize,
+    niceness: i32,
 }
 
-static POOL: OnceLock<Pool> = OnceLock::new();
+static POOL: Pool = Pool::new("coreline-pool", POOL_THREADS_MAX, 0);
+static IDLE_POOL: Pool = Pool::new("coreline-idle", IDLE_THREADS_MAX, NICENESS);
 static ALLOWED_CPUS: OnceLock<Option<CpuSet>> = OnceLock::new();
 
 /// Notes the CPUs that this process may use, before the first thread is pinned: threads inherit
@@ -43,7 +52,29 @@ pub(super) fn leave_shard_cpu() {
     }
 }
 
+/// Makes the calling thread nicer than the process is. Without that it is merely no nicer.
+fn give_way(niceness: i32) {
+    if niceness != 0 {
+        // SAFETY: takes numbers alone; on Linux it concerns the calling thread.
+        unsafe { libc::nice(niceness) };
+    }
+}
+
 impl Pool {
+    const fn new(name: &'static str, threads_max: usize, niceness: i32) -> Self {
+        Self {
+            state: Mutex::new(State {
+                jobs: VecDeque::new(),
+                threads: 0,
+                idle: 0,
+            }),
+            work: Condvar::new(),
+            name,
+            threads_max,
+            niceness,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Jobs catch their panics and run outside the lock, so the state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,6 +82,7 @@ impl Pool {
 
     fn run(&self) {
         leave_shard_cpu();
+        give_way(self.niceness);
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -71,30 +103,40 @@ impl Pool {
 
 /// Queues a job that does not panic.
 pub(super) fn run(job: Job) {
-    remember_allowed_cpus();
-    let pool = POOL.get_or_init(Pool::default);
-    let mut state = pool.lock();
-    state.jobs.push_back(job);
-    if state.idle >= state.jobs.len() || state.threads >= POOL_THREADS_MAX {
-        drop(state);
-        pool.work.notify_one();
-        return;
-    }
-    state.threads += 1;
-    let number = state.threads;
-    drop(state);
-    let started = std::thread::Builder::new()
-        .name(format!("coreline-pool-{number}"))
-        .spawn(move || pool.run());
-    if started.is_err() {
-        // The thread limit: with at least one other thread the job waits for that one.
-        let mut state = pool.lock();
-        state.threads -= 1;
-        if state.threads == 0 {
-            // Slow but not lost: nobody else will ever run it.
-            let jobs = std::mem::take(&mut state.jobs);
+    POOL.queue(job);
+}
+
+/// Queues a job that does not panic and gives way to all others.
+pub(super) fn run_idle(job: Job) {
+    IDLE_POOL.queue(job);
+}
+
+impl Pool {
+    fn queue(&'static self, job: Job) {
+        remember_allowed_cpus();
+        let mut state = self.lock();
+        state.jobs.push_back(job);
+        if state.idle >= state.jobs.len() || state.threads >= self.threads_max {
             drop(state);
-            jobs.into_iter().for_each(|job| job());
+            self.work.notify_one();
+            return;
+        }
+        state.threads += 1;
+        let number = state.threads;
+        drop(state);
+        let started = std::thread::Builder::new()
+            .name(format!("{}-{number}", self.name))
+            .spawn(move || self.run());
+        if started.is_err() {
+            // The thread limit: with at least one other thread the job waits for that one.
+            let mut state = self.lock();
+            state.threads -= 1;
+            if state.threads == 0 {
+                // Slow but not lost: nobody else will ever run it.
+                let jobs = std::mem::take(&mut state.jobs);
+                drop(state);
+                jobs.into_iter().for_each(|job| job());
+            }
         }
     }
 }

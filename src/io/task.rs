@@ -276,11 +276,23 @@ impl TurnBudget {
 pub async fn run_on_pool<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let work = Box::new(move || Box::new(work()) as Box<dyn Any + Send>);
-    match executor::current()
-        .submit(Operation::Work(work), None)
-        .await
-    {
+    run_work(Operation::Work(boxed(work))).await
+}
+
+/// As [`run_on_pool`], on threads that give way to all others of the process: what may take its
+/// time and must not take that of the shards.
+pub async fn run_when_idle<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    run_work(Operation::IdleWork(boxed(work))).await
+}
+
+fn boxed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> super::driver::Work {
+    Box::new(move || Box::new(work()) as Box<dyn Any + Send>)
+}
+
+async fn run_work<T: Send + 'static>(operation: Operation) -> io::Result<T> {
+    match executor::current().submit(operation, None).await {
         Completion::Worked(result) => match result?.downcast() {
             Ok(value) => Ok(*value),
             Err(_) => unreachable!("the closure above made it"),

@@ -63,6 +63,14 @@ pub struct LogConfig {
     pub retention_bytes: Option<u64>,
     /// `file.delete.delay.ms`.
     pub file_delete_delay_ms: u64,
+    /// `min.cleanable.dirty.ratio`, in millionths.
+    pub min_cleanable_millionths: u32,
+    /// `min.compaction.lag.ms`.
+    pub min_compaction_lag_ms: u64,
+    /// `max.compaction.lag.ms`.
+    pub max_compaction_lag_ms: u64,
+    /// `delete.retention.ms`.
+    pub delete_retention_ms: u64,
     /// `write.caching`.
     pub write_caching: bool,
     /// `flush.messages`; heeded under `write.caching` only.
@@ -94,11 +102,33 @@ impl Default for LogConfig {
             retention_ms: Some(7 * 24 * 3_600_000),
             retention_bytes: None,
             file_delete_delay_ms: 60_000,
+            min_cleanable_millionths: 500_000,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX as u64,
+            delete_retention_ms: 86_400_000,
             write_caching: false,
             flush_messages: u64::MAX,
             flush_ms: u64::MAX,
             producer_id_expiration_ms: 86_400_000,
             validate_compressed: true,
+        }
+    }
+}
+
+impl LogConfig {
+    /// `min.cleanable.dirty.ratio`.
+    #[must_use]
+    pub fn min_cleanable_ratio(&self) -> f64 {
+        f64::from(self.min_cleanable_millionths) / 1e6
+    }
+
+    /// After how long a segment is rolled: of a compacted log the records must also become
+    /// cleanable in time (`LogConfig.maxSegmentMs`).
+    #[must_use]
+    pub fn segment_ms_max(&self) -> u64 {
+        match self.compacted && self.max_compaction_lag_ms > 0 {
+            true => self.segment_ms.min(self.max_compaction_lag_ms),
+            false => self.segment_ms,
         }
     }
 }

@@ -27,6 +27,8 @@ impl Log {
         }
         self.set_status(LogStatus::Deleting);
         self.shard.journal.room.wake_all();
+        self.wait_until_not_cleaning().await?;
+        let _shape = self.shape.take().await;
         let _turn = self.order.take().await;
         self.wait_for_own_writes().await?;
         // From here on nobody writes to the files: whoever would waits until they are gone.

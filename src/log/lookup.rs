@@ -173,7 +173,9 @@ async fn first_of(header: BatchHeader, batch: Bytes, sought: Sought) -> Option<T
         leader_epoch: header.leader_epoch,
     };
     let is_append_time = header.attributes.timestamp_type() == TimestampType::LogAppendTime;
-    if is_append_time && header.base_offset >= sought.first {
+    // Of a compacted batch the first record may be gone.
+    let is_whole = i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1;
+    if is_append_time && is_whole && header.base_offset >= sought.first {
         return Some(answer(header.max_timestamp, header.base_offset));
     }
     let found = io::run_on_pool(move || {

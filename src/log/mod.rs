@@ -26,6 +26,7 @@ pub mod verify;
 mod admission;
 mod append;
 mod cache;
+mod cleaner;
 mod checked_batch;
 mod claims;
 mod closed;
@@ -82,6 +83,7 @@ use std::path::Path;
 use crate::io::FlushGroup;
 use format::file_names::LOCK;
 
+pub use cleaner::{CleanOptions, CleanOutcome, CleanStats, Cleanable, CleanerPace};
 pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
 pub use config::{BufferBytes, ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};

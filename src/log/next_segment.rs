@@ -63,7 +63,9 @@ fn is_near_roll(
     let bytes = config.segment_bytes;
     let left = (bytes / LEFT_DIVISOR).max(LEFT_BYTES_MIN.min(bytes / 2));
     let age = first_timestamp.map_or(0, |first| latest.0.saturating_sub(first.0.max(0)));
-    let limit = config.segment_ms.saturating_sub(config.segment_jitter_ms);
+    let limit = config
+        .segment_ms_max()
+        .saturating_sub(config.segment_jitter_ms);
     let near = limit - limit / LEFT_DIVISOR;
     size > 0 && (size + left >= bytes || u64::try_from(age).is_ok_and(|age| age > near))
 }

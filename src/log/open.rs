@@ -7,12 +7,14 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
+use super::cleaner::{has_leftovers, read_holes, settle_swaps};
 use super::config::{LogConfig, LogIdentity};
 use super::error::LogError;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
 use super::format::file_names::{
-    DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LOG_ID, LogFileKind, LogFileName, NEXT_SEGMENT,
+    CLEANED_MARK, DAMAGE_MARK, FileState, LEADER_EPOCH_CHECKPOINT, LOG_ID, LogFileKind,
+    LogFileName, NEXT_SEGMENT,
 };
 use super::format::producer_snapshot;
 use super::format::producer_state::ProducerStates;
@@ -80,6 +82,16 @@ pub(crate) async fn list_folder(folder: &Path) -> Result<FolderListing> {
         listing.names.push(entry.name);
     }
     Ok(listing)
+}
+
+/// Lists a folder at rest, once cleanings that a crash broke off are ended.
+pub(crate) async fn list_settled(folder: &Path) -> Result<FolderListing> {
+    let listing = list_folder(folder).await?;
+    if !has_leftovers(&listing.names) {
+        return Ok(listing);
+    }
+    settle_swaps(folder).await?;
+    list_folder(folder).await
 }
 
 /// The whole of a small file; `None` where there is none.
@@ -250,7 +262,7 @@ pub(crate) async fn load(
     config: LogConfig,
     log_start: Offset,
 ) -> Result<LogParts> {
-    let listing = list_folder(&folder).await?;
+    let listing = list_settled(&folder).await?;
     remove_marked(&folder, &listing.names).await;
     let damage = load_damage(&folder).await?;
     if damage.is_none() && listing.names.iter().any(|name| name == NEXT_SEGMENT) {
@@ -297,8 +309,13 @@ pub(crate) async fn load(
         epochs.take_in(leader_epoch, offset);
     }
     let first = segments.keys().next().copied().unwrap_or_default();
+    let holes_below = match listing.names.iter().any(|name| name == CLEANED_MARK) {
+        true => read_holes(&folder).await?,
+        false => Offset(0),
+    };
     Ok(LogParts {
         has_derived: listing.has_derived,
+        holes_below,
         index_fault,
         identity,
         config,

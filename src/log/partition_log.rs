@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use super::cleaner::Cleaning;
 use super::config::{LogConfig, LogIdentity};
 use super::context::ShardContext;
 use super::durable::Marks;
@@ -85,6 +86,9 @@ pub struct Log {
     journal_queue: JournalQueue,
     /// Whoever changes the log's end or shape.
     pub(crate) order: Turns,
+    /// Whoever takes segments out of the log or puts others in their place; taken before `order`.
+    pub(crate) shape: Turns,
+    pub(crate) cleaning: Cleaning,
     /// One writer of derived files at a time: each is written beside its name first.
     pub(crate) derived_order: Turns,
     pub(crate) waiters: Rc<Waiters>,
@@ -130,6 +134,8 @@ pub(crate) struct LogParts {
     pub(crate) damage: Option<DamageMark>,
     /// Files beside the segments were found.
     pub(crate) has_derived: bool,
+    /// Below it a cleaning may have left holes.
+    pub(crate) holes_below: Offset,
     /// What was wrong with the active segment's indexes.
     pub(crate) index_fault: Option<IndexFault>,
 }
@@ -188,6 +194,11 @@ impl Log {
             log_id: Cell::new(None),
             journal_queue: JournalQueue::default(),
             order: Turns::default(),
+            shape: Turns::default(),
+            cleaning: Cleaning {
+                holes_below: Cell::new(parts.holes_below),
+                ..Cleaning::default()
+            },
             derived_order: Turns::default(),
             waiters: shard.health.waiters(),
             observer: RefCell::new(None),

@@ -22,7 +22,8 @@ pub(crate) fn apply(producers: &mut ProducerStates, header: &BatchHeader, batch:
     }
 }
 
-fn marker_of(header: &BatchHeader, batch: &[u8]) -> Option<EndTransactionMarker> {
+/// The marker that an uncompressed control batch holds first.
+pub(crate) fn marker_of(header: &BatchHeader, batch: &[u8]) -> Option<EndTransactionMarker> {
     let records = batch.get(HEADER_BYTES..)?;
     let record = RecordIter::new(records, header.record_count).next()?.ok()?;
     EndTransactionMarker::parse(record.key?, record.value?)

@@ -87,7 +87,8 @@ impl Log {
         read
     }
 
-    /// Apache Kafka may have compacted the log once, so that this is no proof of damage.
+    /// Apache Kafka may have compacted the log once, so that this is no proof of damage. Where our
+    /// own cleaner leaves holes is known.
     fn tell_of_gap(&self, segment: &Segment, next_base: Offset) {
         let what = format!(
             "no records between those of {} and offset {next_base}: skipped. Unless the topic was \
@@ -153,14 +154,14 @@ impl Log {
             let result = self.read_segment(&segment, from, limit).await?;
             match (result, next_base) {
                 (Some((result, end)), _) => {
-                    if let Some(end) = end {
+                    if let Some(end) = end.filter(|_| !segment.is_gone()) {
                         self.note_read(from, end);
                     }
                     return Ok(result);
                 }
                 // Compaction may leave nothing at the end of a segment.
                 (None, Some(next_base)) => {
-                    if !self.config().compacted {
+                    if next_base > self.cleaning.holes_below.get() {
                         self.tell_of_gap(&segment, next_base);
                     }
                     from = next_base;
@@ -176,6 +177,9 @@ impl Log {
 
     /// Where the bytes of a segment's file end for readers: what follows is in the tail.
     pub(crate) fn file_end(&self, segment: &Segment) -> u64 {
+        if segment.is_finished.get() {
+            return segment.size.get();
+        }
         let tail = self.tail.borrow();
         match tail.first_position_in(segment.base_offset) {
             Some(position) => position.min(segment.size.get()),

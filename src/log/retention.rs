@@ -138,6 +138,7 @@ impl Log {
             // What is damaged or going is not touched.
             return Ok(Vec::new());
         }
+        let _shape = self.shape.take().await;
         let (facts, log_end) = self.segment_facts().await;
         let config = self.config();
         let question = RetentionQuestion {
@@ -291,6 +292,12 @@ impl Log {
                 marked.extend(self.mark_file(snapshot, kind).await?);
             }
         }
+        self.remove_later(marked);
+        Ok(())
+    }
+
+    /// Removes files that have their last names, after `file.delete.delay.ms`.
+    pub(crate) fn remove_later(&self, marked: Vec<Box<Path>>) {
         let delay = Duration::from_millis(self.config().file_delete_delay_ms);
         io::spawn(TaskClass::Background, async move {
             io::sleep(delay).await;
@@ -298,10 +305,14 @@ impl Log {
                 remove(&path).await;
             }
         });
-        Ok(())
     }
 
-    async fn mark_file(&self, offset: Offset, kind: LogFileKind) -> Result<Option<Box<Path>>> {
+    /// Gives a file its last name; answers that, if there was such a file.
+    pub(crate) async fn mark_file(
+        &self,
+        offset: Offset,
+        kind: LogFileKind,
+    ) -> Result<Option<Box<Path>>> {
         let live = segment_path(&self.folder, offset, kind);
         let state = FileState::Deleted;
         let name = LogFileName {

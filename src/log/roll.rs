@@ -50,7 +50,7 @@ impl RollQuestion<'_> {
                 self.now
             };
             let waited = latest.0.saturating_sub(first.0.max(0));
-            let limit = self.config.segment_ms.saturating_sub(self.jitter_ms);
+            let limit = self.config.segment_ms_max().saturating_sub(self.jitter_ms);
             u64::try_from(waited).is_ok_and(|waited| waited > limit)
         });
         self.size + self.batch_bytes > self.config.segment_bytes
@@ -175,7 +175,7 @@ impl Log {
         let bound = self
             .config()
             .segment_jitter_ms
-            .min(self.config().segment_ms);
+            .min(self.config().segment_ms_max());
         self.shard.random_below(bound.saturating_add(1))
     }
 
@@ -308,6 +308,8 @@ impl Log {
     /// Ends the log's life in this incarnation: everything durable in segments, derived files
     /// written. The shard takes no more appends.
     pub(crate) async fn settle(self: &Rc<Self>) -> Result<()> {
+        self.wait_until_not_cleaning().await?;
+        let _shape = self.shape.take().await;
         let _turn = self.order.take().await;
         if self.is_truncating.get() {
             let full = std::io::ErrorKind::StorageFull.into();

@@ -115,6 +115,21 @@ impl Tail {
         }
     }
 
+    /// Drops the batches of the segments up to the one at `base`, which are in their files; answers
+    /// what they were charged.
+    pub(crate) fn drop_up_to(&mut self, base: Offset) -> usize {
+        let mut charge = 0;
+        while self.unpinned > 0
+            && let Some(front) = self.entries.front()
+            && front.segment.base_offset <= base
+        {
+            charge += front.charge;
+            self.entries.pop_front();
+            self.unpinned -= 1;
+        }
+        charge
+    }
+
     /// Drops all batches at or past `offset`; answers what they and the pinned ones of them were
     /// charged.
     pub(crate) fn truncate(&mut self, offset: Offset) -> (usize, usize) {

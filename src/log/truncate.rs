@@ -33,6 +33,7 @@ impl Log {
     /// [`LogError`] when the log does not take changes or its files cannot be changed. A full disk
     /// is told at once, and then nothing has changed.
     pub async fn truncate_to(self: &Rc<Self>, offset: Offset) -> Result<Offset> {
+        let _shape = self.shape.take().await;
         let _turn = self.order.take().await;
         self.check_writable()?;
         if offset >= self.log_end_offset() {
@@ -59,6 +60,7 @@ impl Log {
     /// # Errors
     /// As [`Self::truncate_to`].
     pub async fn reset(self: &Rc<Self>, offset: Offset) -> Result<()> {
+        let _shape = self.shape.take().await;
         let _turn = self.order.take().await;
         self.check_writable()?;
         self.bring_to_rest().await?;
@@ -292,6 +294,7 @@ impl Log {
         self.shard.cache.drop_cached(charge, pinned);
         self.read_ahead.clear();
         self.snapshot_place.set(None);
+        self.note_cut_for_cleaner(end);
         self.epochs.borrow_mut().truncate_from_end(end);
     }
 

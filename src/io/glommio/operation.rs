@@ -148,7 +148,9 @@ async fn run(core: &Rc<Core>, operation: Operation) -> Completion {
             Completion::Done(file_of(core, file).with_descriptor(system::try_lock))
         }
         Operation::Directory(operation) => run_directory(operation).await,
-        Operation::Work(work) => Completion::Worked(run_work(work).await),
+        Operation::Work(work) | Operation::IdleWork(work) => {
+            Completion::Worked(run_work(work).await)
+        }
         Operation::Accept { listener } => Completion::Accepted(net::accept(core, listener).await),
         Operation::Connect { address } => Completion::Connected(net::connect(core, address).await),
         Operation::Receive { socket, buffer } => {

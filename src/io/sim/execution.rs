@@ -282,7 +282,9 @@ impl State {
             }
             Operation::Length { file } => Completion::Length(tree.len(DescriptorId(file.0))),
             Operation::Directory(operation) => self.perform_names(operation, begun, failure),
-            Operation::Work(work) => Completion::Worked(run_catching(work)),
+            Operation::Work(work) | Operation::IdleWork(work) => {
+                Completion::Worked(run_catching(work))
+            }
             Operation::Accept { .. } => Completion::Accepted(Err(error(libc::EOPNOTSUPP))),
             Operation::Connect { .. } => Completion::Connected(Err(error(libc::EOPNOTSUPP))),
             Operation::Receive { buffer, .. } => {

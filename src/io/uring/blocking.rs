@@ -18,6 +18,7 @@ pub(super) enum Blocking {
     SyncFilesystem(RawFd),
     Directory(DirectoryOperation),
     Work(Work),
+    IdleWork(Work),
 }
 
 /// What a pool thread hands back.
@@ -37,6 +38,7 @@ pub(super) fn prepare(operation: Operation, handles: &HandleTable) -> Prepared {
         }
         Operation::Directory(operation) => Prepared::Pool(Blocking::Directory(operation)),
         Operation::Work(work) => Prepared::Pool(Blocking::Work(work)),
+        Operation::IdleWork(work) => Prepared::Pool(Blocking::IdleWork(work)),
         Operation::Length { file } => {
             Prepared::Done(Completion::Length(system::length(handles.borrow(file))))
         }
@@ -48,6 +50,11 @@ pub(super) fn prepare(operation: Operation, handles: &HandleTable) -> Prepared {
 }
 
 impl Blocking {
+    /// Whether everything else of the process goes before it.
+    pub(super) const fn is_idle_work(&self) -> bool {
+        matches!(self, Self::IdleWork(_))
+    }
+
     pub(super) fn run(self) -> Outcome {
         let completion = match self {
             Self::Open(path, options) => return Outcome::Opened(system::open(&path, options)),
@@ -61,7 +68,7 @@ impl Blocking {
                 let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
                 Completion::Done(system::sync_filesystem(file))
             }
-            Self::Work(work) => Completion::Worked(run_catching(work)),
+            Self::Work(work) | Self::IdleWork(work) => Completion::Worked(run_catching(work)),
             Self::Directory(operation) => system::run_directory(operation),
         };
         Outcome::Completed(completion)

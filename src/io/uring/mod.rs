@@ -318,7 +318,11 @@ impl UringDriver {
     fn run_on_pool(&mut self, id: OperationId, work: blocking::Blocking) {
         self.insert(id, InFlight::OnPool);
         let results = Arc::clone(&self.pool);
-        super::pool::run(Box::new(move || {
+        let run = match work.is_idle_work() {
+            true => super::pool::run_idle,
+            false => super::pool::run,
+        };
+        run(Box::new(move || {
             results.done.push((id, work.run()));
             results.wake.unpark();
         }));

@@ -33,6 +33,8 @@ pub const LOG_ID: &str = "coreline.log-id";
 pub const NEXT_SEGMENT: &str = "coreline.next-segment";
 /// In a partition's folder: known damage, ours ([`super::damage_mark`]).
 pub const DAMAGE_MARK: &str = "coreline.damage";
+/// In a partition's folder: below which offset a cleaning may have left holes, ours.
+pub const CLEANED_MARK: &str = "coreline.cleaned";
 /// Appended to a checkpoint's name while it is written.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
 

@@ -18,7 +18,7 @@ use crate::log::format::file_names::{
 };
 use crate::log::journal::cycle::checksum_of;
 use crate::log::next_segment::adopt;
-use crate::log::open::list_folder;
+use crate::log::open::{list_folder, list_settled};
 use crate::log::scan::read_exactly;
 use crate::log::seeded::{SeededBug, is_seeded};
 use crate::log::segment::{floor_to_block, segment_path};
@@ -84,7 +84,7 @@ impl LogRecovery<'_> {
     /// The last segment may have been rolled to and its file not named yet; all its records are
     /// live then.
     async fn name_last_segment(&self) -> Result<()> {
-        let listing = list_folder(self.folder).await?;
+        let listing = list_settled(self.folder).await?;
         let base = self.plan.end.0;
         let is_without_file = !listing.segments.contains_key(&base);
         let is_all_live = self.plan.watermark <= (base, 0) && self.plan.reset_to.is_none();

@@ -12,7 +12,7 @@ use crate::base::ids::Offset;
 use crate::io::FlushGroup;
 use crate::log::error::LogError;
 use crate::log::format::file_names::LogFileKind;
-use crate::log::open::list_folder;
+use crate::log::open::list_settled;
 use crate::log::scan::{ScanEnd, Scanner};
 use crate::log::segment::segment_path;
 
@@ -28,7 +28,7 @@ pub(super) async fn recover_folder(
     recovery_point: Offset,
     flushes: &FlushGroup,
 ) -> Result<Recovered, LogError> {
-    let listing = list_folder(folder).await?;
+    let listing = list_settled(folder).await?;
     let first = listing.segments.range(..=recovery_point.0).next_back();
     let first = first.map_or(i64::MIN, |(base, _)| *base);
     let last = listing

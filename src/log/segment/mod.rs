@@ -228,6 +228,26 @@ impl Segment {
         Ok((file, true))
     }
 
+    /// Keeps a reading descriptor open whatever becomes of the file's name, until
+    /// [`Self::close_files`].
+    pub(crate) async fn hold_open(&self) -> Result<()> {
+        let file = self.reader().await?;
+        *self.writer.borrow_mut() = Some(file);
+        Ok(())
+    }
+
+    /// The same, of a file that has not got the segment's name.
+    pub(crate) async fn hold_open_at(&self, path: &Path) -> Result<()> {
+        let options = OpenOptions {
+            direct: true,
+            ..OpenOptions::default()
+        };
+        let file = File::open(path, options).await;
+        let file = file.map_err(|error| self.failed("opening", error))?;
+        *self.writer.borrow_mut() = Some(file);
+        Ok(())
+    }
+
     /// Closes the descriptors.
     pub(crate) fn close_files(&self) {
         *self.writer.borrow_mut() = None;

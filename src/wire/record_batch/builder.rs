@@ -122,6 +122,30 @@ impl BatchBuilder {
         self
     }
 
+    /// Where the batch ends, from its base offset: compaction keeps that though records are gone.
+    /// Records are then appended by [`Self::append_at`].
+    #[must_use]
+    pub const fn last_offset_delta(mut self, delta: i32) -> Self {
+        self.last_offset_delta = delta;
+        self
+    }
+
+    /// Sets the time after which compaction drops the batch's tombstones (KIP-534); the timestamp
+    /// deltas count from it.
+    #[must_use]
+    pub const fn delete_horizon(mut self, horizon: TimestampMs) -> Self {
+        self.attributes |= Attributes::DELETE_HORIZON;
+        self.base_timestamp = Some(horizon);
+        self
+    }
+
+    /// The largest timestamp is at least this one: of a batch whose records are gone.
+    #[must_use]
+    pub const fn max_timestamp(mut self, timestamp: TimestampMs) -> Self {
+        self.max_timestamp = timestamp;
+        self
+    }
+
     /// Appends a record at the next offset.
     pub fn append(&mut self, record: NewRecord<'_>) -> &mut Self {
         self.append_at(self.last_offset_delta.saturating_add(1), record)
