@@ -296,26 +296,15 @@ pub(crate) async fn load(
     let mut derived = derive(&active, &listing, served, config.index_interval_bytes).await?;
     let is_indexed = listing.has_derived && active.size.get() > 0 && damage.is_none();
     let index_fault = derived.index_fault.take().filter(|_| is_indexed);
+    let epochs = load_epochs(&folder, &derived).await?;
     *active.head_block.borrow_mut() = read_head_block(&active).await?;
     *active.index.borrow_mut() = Some(derived.index);
     active.first_timestamp.set(derived.first_timestamp);
     segments.insert(last_base, Rc::clone(&active));
-    let mut epochs = match read_small(&folder.join(LEADER_EPOCH_CHECKPOINT)).await? {
-        Some(bytes) => EpochCache::decode(&bytes).unwrap_or_default(),
-        None => EpochCache::default(),
-    };
-    epochs.truncate_from_end(derived.log_end);
-    for (leader_epoch, offset) in derived.epochs {
-        epochs.take_in(leader_epoch, offset);
-    }
     let first = segments.keys().next().copied().unwrap_or_default();
-    let holes_below = match listing.names.iter().any(|name| name == CLEANED_MARK) {
-        true => read_holes(&folder).await?,
-        false => Offset(0),
-    };
     Ok(LogParts {
         has_derived: listing.has_derived,
-        holes_below,
+        holes_below: load_holes(&folder, &listing).await?,
         index_fault,
         identity,
         config,
@@ -329,6 +318,27 @@ pub(crate) async fn load(
         damage,
         segments,
     })
+}
+
+/// The epochs of the file and of the batches behind it.
+async fn load_epochs(folder: &Path, derived: &Derived) -> Result<EpochCache> {
+    let mut epochs = match read_small(&folder.join(LEADER_EPOCH_CHECKPOINT)).await? {
+        Some(bytes) => EpochCache::decode(&bytes).unwrap_or_default(),
+        None => EpochCache::default(),
+    };
+    epochs.truncate_from_end(derived.log_end);
+    for (leader_epoch, offset) in &derived.epochs {
+        epochs.take_in(*leader_epoch, *offset);
+    }
+    Ok(epochs)
+}
+
+/// Below which offset a cleaning may have left holes.
+async fn load_holes(folder: &Path, listing: &FolderListing) -> Result<Offset> {
+    match listing.names.iter().any(|name| name == CLEANED_MARK) {
+        true => read_holes(folder).await,
+        false => Ok(Offset(0)),
+    }
 }
 
 fn file_name(segment: &Segment) -> String {

@@ -63,6 +63,8 @@ pub struct ClosedLog {
     pub log_start_offset: Offset,
     /// Its end: everything below is durable in segments.
     pub recovery_point: Offset,
+    /// Up to where it was cleaned, if it ever was.
+    pub cleaned: Option<Offset>,
     /// The topic's id.
     pub topic_id: TopicId,
     /// Base offset and bytes of each of its segments.
@@ -92,6 +94,7 @@ impl ShardLogs {
         let found = FoundAtOpen {
             reserve_step_max: step_max_for(&options.directory).await,
             log_starts: super::recovery::read_log_starts(&options.directory).await?,
+            cleaned: super::recovery::read_cleaned(&options.directory).await?,
             recovery_points: super::recovery::read_recovery_points(&options.directory).await?,
             closed: read_closed(&options.directory).await?,
         };
@@ -237,7 +240,13 @@ impl ShardLogs {
         let failed = |error| LogError::io(format!("completing {}", folder.display()), error);
         let filled = self.fill_folder(&folder, &identity, log_start).await;
         filled.map_err(failed)?;
-        self.open_folder(folder, identity, config, log_start).await
+        let log = self
+            .open_folder(folder, identity, config, log_start)
+            .await?;
+        log.cleaning
+            .cleaned
+            .set(self.context.cleaned.get(&key).copied());
+        Ok(log)
     }
 
     /// The folder of a deleted topic stays while the disk has no room to remove it: a new topic of
@@ -370,6 +379,7 @@ impl ShardLogs {
                 partition: log.identity().partition,
                 log_start_offset: log.log_start_offset(),
                 recovery_point: log.log_end_offset(),
+                cleaned: log.cleaned_to(),
                 topic_id: log.identity().topic_id,
                 segments: log.segment_sizes(),
             });

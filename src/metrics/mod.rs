@@ -18,6 +18,7 @@
 //!
 //! Absent: names of API keys (the caller knows them), the clock, any output.
 
+mod cleaner;
 mod compact;
 mod durations;
 pub mod export;
@@ -30,6 +31,7 @@ mod table;
 mod tail;
 pub mod touched;
 
+pub use self::cleaner::{CleanerGauges, Uncleanable};
 pub use self::compact::Compact;
 pub use self::durations::{DURATION_STEPS_MS, DurationCounts};
 pub use self::recorded::{LATENCY_NS_MAX, Recorded};

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use super::cleaner::CleanerGauges;
 use super::recorded::Recorded;
 use super::sizes::{SizeCounts, Sizes};
 use super::snapshot::MetricsSnapshot;
@@ -62,6 +63,16 @@ named! {
         SegmentBytes = "segment bytes",
         /// Flushes of the disk.
         Flushes = "flushes",
+        /// Logs cleaned.
+        Cleanings = "cleanings",
+        /// Bytes that cleanings went through.
+        CleanedBytesRead = "bytes read by cleanings",
+        /// Bytes of those that stayed.
+        CleanedBytesWritten = "bytes written by cleanings",
+        /// Records that cleanings went through.
+        CleanedRecordsRead = "records read by cleanings",
+        /// Records of those that stayed.
+        CleanedRecordsKept = "records kept by cleanings",
         /// Bytes of batches over which a checksum went, see [`super::touched`].
         BytesChecked = "batch bytes checksummed",
         /// Bytes of batches that were copied in memory.
@@ -75,6 +86,7 @@ pub struct ShardMetrics {
     recorded: RefCell<Recorded>,
     counters: Vec<Cell<u64>>,
     journal_writes: Sizes,
+    cleaner: RefCell<CleanerGauges>,
     /// What the thread had touched when the set was made.
     touched_before: Touched,
 }
@@ -93,6 +105,7 @@ impl ShardMetrics {
             recorded: RefCell::default(),
             counters: Counter::ALL.iter().map(|_| Cell::new(0)).collect(),
             journal_writes: Sizes::default(),
+            cleaner: RefCell::default(),
             touched_before: Touched::now(),
         }
     }
@@ -114,6 +127,16 @@ impl ShardMetrics {
         if let Some(cell) = self.counters.get(counter as usize) {
             cell.set(cell.get().wrapping_add(count));
         }
+    }
+
+    /// Where the shard's cleaner stands.
+    pub fn cleaner(&self) -> CleanerGauges {
+        self.cleaner.borrow().clone()
+    }
+
+    /// The shard's cleaner tells where it stands.
+    pub fn change_cleaner(&self, change: impl FnOnce(&mut CleanerGauges)) {
+        change(&mut self.cleaner.borrow_mut());
     }
 
     /// One write of the journal.

@@ -6,6 +6,7 @@
 //! ```
 
 mod checkpoints;
+mod cleaning;
 mod control;
 mod directories;
 mod disk_watch;

@@ -244,6 +244,7 @@ fn start(folder: &Path, options: &HarnessOptions) -> (Broker, SocketAddr) {
             cache_bytes: 256 * MIB as u64,
             requests_bytes: options.requests_bytes,
             connections_bytes: 64 * MIB as u64,
+            cleaner_bytes: 16 * MIB as u64,
             journal_bytes: 64 * MIB as u64,
         },
         cpus: vec![None; options.shards],

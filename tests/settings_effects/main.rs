@@ -5,6 +5,7 @@
 #[path = "../broker/mod.rs"]
 mod broker;
 mod changes;
+mod cleaner;
 mod metadata;
 mod disk;
 mod groups;

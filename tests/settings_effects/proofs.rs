@@ -34,6 +34,65 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        CLEANER,
+        "a_policy_says_whether_a_topic_is_compacted",
+        &["topic/cleanup.policy", "log.cleanup.policy"],
+    ),
+    (
+        CLEANER,
+        "a_log_is_cleaned_from_a_ratio_on",
+        &[
+            "topic/min.cleanable.dirty.ratio",
+            "log.cleaner.min.cleanable.ratio",
+        ],
+    ),
+    (
+        CLEANER,
+        "young_records_stay",
+        &[
+            "topic/min.compaction.lag.ms",
+            "log.cleaner.min.compaction.lag.ms",
+        ],
+    ),
+    (
+        CLEANER,
+        "old_records_are_due_whatever_the_ratio",
+        &[
+            "topic/max.compaction.lag.ms",
+            "log.cleaner.max.compaction.lag.ms",
+        ],
+    ),
+    (
+        CLEANER,
+        "tombstones_stay_for_their_time",
+        &[
+            "topic/delete.retention.ms",
+            "log.cleaner.delete.retention.ms",
+        ],
+    ),
+    (
+        CLEANER,
+        "the_cleaner_runs_when_its_settings_say",
+        &[
+            "log.cleaner.backoff.ms",
+            "log.cleaner.enable",
+            "log.cleaner.threads",
+        ],
+    ),
+    (
+        CLEANER,
+        "a_table_holds_what_its_memory_and_load_allow",
+        &[
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+        ],
+    ),
+    (
+        CLEANER,
+        "the_cleaner_moves_so_many_bytes_a_second",
+        &["log.cleaner.io.max.bytes.per.second"],
+    ),
+    (
         TOPICS,
         "a_batch_may_be_so_large",
         &["topic/max.message.bytes", "message.max.bytes"],
@@ -345,6 +404,7 @@ pub const WITHOUT_PROOF: &[&str] = &[
     "offsets.retention.minutes",
 ];
 
+const CLEANER: &str = "tests/settings_effects/cleaner.rs";
 const TOPICS: &str = "tests/settings_effects/topics.rs";
 const DISK: &str = "tests/settings_effects/disk.rs";
 const SOCKETS: &str = "tests/settings_effects/sockets.rs";

@@ -35,7 +35,7 @@ pub const STARTS_WITHIN: Duration = Duration::from_secs(60);
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
-    admin: SocketAddr,
+    pub admin: SocketAddr,
     pub folder: tempfile::TempDir,
 }
 

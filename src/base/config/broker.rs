@@ -18,6 +18,25 @@ use super::topic::{BrokerTexts, TopicSettings};
 use crate::base::ids::BrokerId;
 use crate::base::limits::PARTIAL_REQUEST_MAX;
 
+/// How the cleaner works (`CleanerConfig`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CleanerSettings {
+    /// `log.cleaner.enable`
+    pub is_enabled: bool,
+    /// `log.cleaner.threads`
+    pub threads: usize,
+    /// `log.cleaner.dedupe.buffer.size`
+    pub dedupe_bytes: usize,
+    /// `log.cleaner.io.buffer.load.factor`
+    pub load_factor: f64,
+    /// `log.cleaner.io.buffer.size`
+    pub io_buffer_bytes: usize,
+    /// `log.cleaner.io.max.bytes.per.second`
+    pub io_bytes_per_second: f64,
+    /// `log.cleaner.backoff.ms`
+    pub backoff_ms: i64,
+}
+
 /// What one broker runs with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokerConfig {
@@ -89,6 +108,8 @@ pub struct BrokerConfig {
     pub quota_windows: QuotaWindows,
     /// `controller.quota.window.num` and `controller.quota.window.size.seconds`
     pub controller_quota_windows: QuotaWindows,
+    /// `log.cleaner.…` but what topics may override.
+    pub cleaner: CleanerSettings,
     /// `metadata.…`
     pub metadata_log: MetadataLogSettings,
     /// `group.…`, `offset.…` and `offsets.…`
@@ -206,6 +227,7 @@ impl BrokerConfig {
             initial_task_delay_ms: values.long("log.initial.task.delay.ms"),
             quota_windows: values.windows("quota"),
             controller_quota_windows: values.windows("controller.quota"),
+            cleaner: values.cleaner(),
             metadata_log: values.metadata_log(),
             groups: values.groups(),
             topic_defaults: TopicSettings::derive(&texts, &Default::default()).unwrap_or_default(),
@@ -253,6 +275,19 @@ impl Values<'_> {
     /// 0 for what is not set; values were checked before.
     fn long(&self, name: &str) -> i64 {
         self.text(name).parse().unwrap_or_default()
+    }
+
+    fn cleaner(&self) -> CleanerSettings {
+        let double = |name| self.text(name).parse().unwrap_or_default();
+        CleanerSettings {
+            is_enabled: self.boolean("log.cleaner.enable"),
+            threads: self.size("log.cleaner.threads"),
+            dedupe_bytes: self.size("log.cleaner.dedupe.buffer.size"),
+            load_factor: double("log.cleaner.io.buffer.load.factor"),
+            io_buffer_bytes: self.size("log.cleaner.io.buffer.size"),
+            io_bytes_per_second: double("log.cleaner.io.max.bytes.per.second"),
+            backoff_ms: self.long("log.cleaner.backoff.ms"),
+        }
     }
 
     fn size(&self, name: &str) -> usize {

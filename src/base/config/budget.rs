@@ -23,6 +23,8 @@ pub struct Budgets {
     pub requests_bytes: u64,
     /// Connections, with what each holds while nothing is asked, and fetch sessions.
     pub connections_bytes: u64,
+    /// Tables of keys of the cleaner.
+    pub cleaner_bytes: u64,
     /// Live journal bytes of each log directory.
     pub journal_bytes: u64,
 }
@@ -64,6 +66,8 @@ const SHARD_BYTES: u64 = 4 * MIB as u64;
 const DIRECTORY_BYTES_MIN: u64 = 12 * MIB as u64;
 /// The part of what is left that no budget gets: what the allocator cannot use.
 const SLACK_DIVISOR: u64 = 8;
+/// The cleaner's tables get at most this part of what is left.
+const CLEANER_DIVISOR: u64 = 16;
 
 impl Budgets {
     /// What no budget holds, with `shards` shards.
@@ -102,6 +106,11 @@ impl Budgets {
         }
         let left = memory_bytes - Self::fixed_bytes(shards);
         let left = left - left / SLACK_DIVISOR;
+        let cleaner_bytes = match config.cleaner.is_enabled {
+            true => (config.cleaner.dedupe_bytes as u64).min(left / CLEANER_DIVISOR),
+            false => 0,
+        };
+        let left = left - cleaner_bytes;
         let connections_bytes = left / 8;
         let left = left - connections_bytes;
         let requests_bytes = config.requests_bytes.unwrap_or(left / 7 * 2);
@@ -115,6 +124,7 @@ impl Budgets {
             cache_bytes: cache_bytes.min(cache_bytes_max),
             requests_bytes,
             connections_bytes,
+            cleaner_bytes,
             journal_bytes: config
                 .journal_bytes
                 .unwrap_or_else(|| JOURNAL_BYTES_DEFAULT.min(machine.disk_bytes / 16)),

@@ -31,7 +31,7 @@ mod topic;
 mod topic_checks;
 
 pub use self::admin::AdminAddress;
-pub use self::broker::BrokerConfig;
+pub use self::broker::{BrokerConfig, CleanerSettings};
 pub use self::budget::{Budgets, Machine, TooLittleMemory, disk_bounds};
 pub use self::cores::Cores;
 pub use self::folders::{nested, nested_reason};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::CleanOutcome;
-use super::model_test::{Row, append, config, options, read_from, seeds};
+use super::model_test::{Row, append, closed, config, options, read_from, seeds};
 use crate::base::ids::Offset;
 use crate::base::limits::MIB;
 use crate::base::random::Random;
@@ -31,6 +31,7 @@ async fn write_and_clean(log: &Rc<Log>, random: &mut Random, acked: &Acked, pass
             let rows = append(log, random, 12).await;
             acked.borrow_mut().extend(rows);
         }
+        closed(log).await;
         let outcome = log.clean(&options(log)).await.unwrap();
         assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");
     }
@@ -74,13 +75,15 @@ fn crash_at(step: u64, seed: u64, is_power_cut: bool) -> bool {
             let log = logs.create_log(identity("a"), keeping()).await.unwrap();
             write_and_clean(&log, random, &acked, 1).await;
             for _ in 0..25 {
-                acked.borrow_mut().extend(append(&log, random, 12).await);
+                let rows = append(&log, random, 12).await;
+                acked.borrow_mut().extend(rows);
             }
             let larger = LogConfig {
                 segment_bytes: 6_000,
                 ..keeping()
             };
             log.update_config(larger);
+            closed(&log).await;
             disk.crash_after(step);
             let outcome = log.clean(&options(&log)).await.unwrap();
             assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");
@@ -102,19 +105,25 @@ fn crash_at(step: u64, seed: u64, is_power_cut: bool) -> bool {
         let run = async {
             let logs = start(life, 4 * MIB).await;
             let log = logs.open_log(identity("a"), keeping()).await.unwrap();
-            check(&log, &acked.borrow(), random).await;
+            let known = acked.borrow().clone();
+            check(&log, &known, random).await;
             let names = crate::log::open::list_folder(&log.folder)
                 .await
                 .unwrap()
                 .names;
-            assert!(!super::has_leftovers(&names), "{names:?}");
+            let left: Vec<_> = names
+                .iter()
+                .filter(|name| super::has_leftovers(&[(*name).clone()]))
+                .collect();
+            assert!(left.is_empty(), "{left:?}");
             if life == 3 {
                 // What the crash left half written is in the log now, acknowledged or not.
                 let end = acked.borrow().last_key_value().map_or(0, |(at, _)| *at + 1);
                 let behind = read_from(&log, Offset(end), random).await;
                 acked.borrow_mut().extend(behind);
                 write_and_clean(&log, random, &acked, 2).await;
-                check(&log, &acked.borrow(), random).await;
+                let known = acked.borrow().clone();
+                check(&log, &known, random).await;
                 logs.close().await.unwrap();
             }
         };
@@ -132,9 +141,13 @@ fn crash_at(step: u64, seed: u64, is_power_cut: bool) -> bool {
 fn a_crash_at_any_step_of_a_cleaning() {
     for seed in seeds(1) {
         for is_power_cut in [true, false] {
-            let mut step = 0;
+            // Every step in the full dose; in the small one another few for each kind of end.
+            let (mut step, stride) = match std::env::var("CORELINE_ACCEPT").is_ok() {
+                true => (0, 1),
+                false => (u64::from(is_power_cut), 11),
+            };
             while !crash_at(step, seed, is_power_cut) {
-                step += 1;
+                step += stride;
                 assert!(step < 20_000, "the cleaning has no end");
             }
             println!("seed {seed}: {step} steps");

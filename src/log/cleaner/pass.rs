@@ -21,6 +21,7 @@ use super::writer::{Cleaned, CleanedWriter, remove_cleaned};
 use crate::base::ids::Offset;
 use crate::base::time::TimestampMs;
 use crate::io;
+use crate::log::DiskRoom;
 use crate::log::error::LogError;
 use crate::log::format::file_names::LogFileKind;
 use crate::log::format::transaction_index::{AbortedTransaction, TransactionIndex};
@@ -120,6 +121,12 @@ impl Log {
         let still = |with: &Option<usize>| with.is_none_or(|with| table_bytes <= with);
         let told = known.as_ref().filter(|(_, with)| still(with));
         told.map(|(what, _)| what.clone())
+    }
+
+    /// Whether the disk has room for a new segment beside the old ones.
+    #[must_use]
+    pub fn has_room_to_clean(&self) -> bool {
+        self.shard.full_disk.room() != DiskRoom::Reserve
     }
 
     /// What may be cleaned now.

@@ -15,10 +15,9 @@ use crate::log::scan::{ScanEnd, Scanner};
 /// Whether a folder's names tell of a cleaning that did not come to its end.
 pub(crate) fn has_leftovers(names: &[String]) -> bool {
     let of_cleaning = |name: &String| {
-        [FileState::Cleaned, FileState::Swap].iter().any(|state| {
-            name.trim_end_matches(TEMPORARY_SUFFIX)
-                .ends_with(state.suffix())
-        })
+        let whole = name.strip_suffix(TEMPORARY_SUFFIX).unwrap_or(name);
+        let parsed = LogFileName::parse(whole);
+        parsed.is_some_and(|name| matches!(name.state, FileState::Cleaned | FileState::Swap))
     };
     names.iter().any(of_cleaning)
 }

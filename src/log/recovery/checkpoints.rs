@@ -11,7 +11,7 @@ use crate::io;
 use crate::log::error::LogError;
 use crate::log::format::checkpoint_files::{PartitionOffsets, decode, encode};
 use crate::log::format::file_names::{
-    HIGH_WATERMARK_CHECKPOINT, LOG_START_CHECKPOINT, RECOVERY_POINT_CHECKPOINT,
+    CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_CHECKPOINT, RECOVERY_POINT_CHECKPOINT,
 };
 use crate::log::open::read_small;
 use crate::log::shard_logs::ClosedLog;
@@ -25,17 +25,25 @@ pub enum CheckpointFile {
     LogStarts,
     /// `replication-offset-checkpoint`
     HighWatermarks,
+    /// `cleaner-offset-checkpoint`
+    Cleaned,
 }
 
 impl CheckpointFile {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::RecoveryPoints, Self::LogStarts, Self::HighWatermarks];
+    pub const ALL: [Self; 4] = [
+        Self::RecoveryPoints,
+        Self::LogStarts,
+        Self::HighWatermarks,
+        Self::Cleaned,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::RecoveryPoints => RECOVERY_POINT_CHECKPOINT,
             Self::LogStarts => LOG_START_CHECKPOINT,
             Self::HighWatermarks => HIGH_WATERMARK_CHECKPOINT,
+            Self::Cleaned => CLEANER_CHECKPOINT,
         }
     }
 }
@@ -79,6 +87,14 @@ pub(crate) async fn read_log_starts(
     directory: &Path,
 ) -> Result<BTreeMap<(String, PartitionIndex), Offset>, LogError> {
     let read = read_file(directory, LOG_START_CHECKPOINT).await?;
+    Ok(read.into_iter().collect())
+}
+
+/// Up to where the logs of a directory were cleaned.
+pub(crate) async fn read_cleaned(
+    directory: &Path,
+) -> Result<BTreeMap<(String, PartitionIndex), Offset>, LogError> {
+    let read = read_file(directory, CLEANER_CHECKPOINT).await?;
     Ok(read.into_iter().collect())
 }
 

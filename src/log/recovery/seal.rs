@@ -1,8 +1,9 @@
 //! The end of a clean shutdown, and what the next start takes back from it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::checkpoints::Checkpoints;
+use super::checkpoints::{CheckpointFile, Checkpoints, write_checkpoint};
 use super::folders::{Folder, list_folders};
 use super::lost;
 use crate::base::ids::{BrokerEpoch, ShardId};
@@ -36,6 +37,14 @@ pub async fn seal_directory(
     let mut checkpoints = Checkpoints::read(directory).await?;
     closed.iter().for_each(|log| checkpoints.set_closed(log));
     checkpoints.write(directory).await?;
+    let cleaned = closed.iter().filter_map(|log| {
+        let key = (log.topic.clone(), log.partition);
+        log.cleaned.map(|cleaned| (key, cleaned))
+    });
+    let cleaned: BTreeMap<_, _> = cleaned.collect();
+    if !cleaned.is_empty() {
+        write_checkpoint(directory, CheckpointFile::Cleaned, &cleaned).await?;
+    }
     write_closed(directory, &segments_of(closed, broker_epoch)).await?;
     retire_journal(directory).await?;
     let folders = list_folders(directory).await?;

@@ -37,6 +37,7 @@ mod verify_test;
 
 use std::path::Path;
 
+use super::cleaner::read_holes;
 use super::error::LogError;
 use super::format::file_names::CLEAN_SHUTDOWN;
 use super::recovery::{Access, Folder, find_folders, is_retired};
@@ -81,7 +82,7 @@ pub async fn verify(directory: &Path, mut tell: impl FnMut(Report)) -> Result<Re
         let expected = Expected {
             folder: &folder.path,
             left,
-            gaps_below: root.cleaned_to(folder),
+            gaps_below: root.cleaned_to(folder).max(read_holes(&folder.path).await?),
             log_start: root.log_start(folder),
             has_indexes: true,
         };

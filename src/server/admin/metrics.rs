@@ -5,6 +5,7 @@
 //! faked: `jvm_…`, request times by Kafka's own stages.
 
 mod brokers;
+mod cleaner;
 pub mod disks;
 mod groups;
 mod shards;
@@ -21,6 +22,7 @@ pub fn render(observer: &Observer) -> String {
     topics::render(&mut text, observer);
     groups::render(&mut text, observer);
     shards::render(&mut text, observer);
+    cleaner::render(&mut text, observer);
     disks::render(&mut text, observer);
     text.finish()
 }

@@ -9,7 +9,7 @@ use crate::base::ids::{LeaderEpoch, Offset, PartitionIndex, ShardId};
 use crate::base::time::MonotonicNs;
 use crate::coordinator::group_service::GroupsReport;
 use crate::io::{self, TaskClass};
-use crate::metrics::{Recorded, SizeCounts};
+use crate::metrics::{CleanerGauges, Recorded, SizeCounts};
 use crate::partition::{Partition, PartitionState};
 use crate::server::node::Node;
 use crate::shard::{OfflineDirectory, Shard, ShardMessage};
@@ -63,6 +63,8 @@ pub struct Gauges {
     pub stopped: usize,
     /// How long its journals have waited for a disk's answer to a write, at most.
     pub disk_silence: Duration,
+    /// Where its cleaner stands.
+    pub cleaner: CleanerGauges,
 }
 
 /// What one partition tells.
@@ -192,6 +194,7 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
         are_all_offline: logs.are_all_offline(),
         offline,
         disk_silence: disk_silence(shard),
+        cleaner: shard.metrics().cleaner(),
     }
 }
 

@@ -18,6 +18,8 @@ use crate::shard::Shard;
 
 type Offsets = BTreeMap<(String, PartitionIndex), Offset>;
 
+/// Between two looks how far the cleaner came. Kafka writes the file after each cleaning.
+const CLEANED_MS: i64 = 5_000;
 /// Between two looks whether a write has ended.
 const WAIT_STEP: Duration = Duration::from_millis(2);
 
@@ -51,6 +53,7 @@ impl Checkpoints {
                 CheckpointFile::RecoveryPoints => config.recovery_point_checkpoint_ms,
                 CheckpointFile::LogStarts => config.log_start_checkpoint_ms,
                 CheckpointFile::HighWatermarks => config.high_watermark_checkpoint_ms,
+                CheckpointFile::Cleaned => CLEANED_MS,
             };
             let interval = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
             if interval > Duration::ZERO {
@@ -84,7 +87,10 @@ impl Checkpoints {
         };
         let key = (directory.to_owned(), file);
         let is_known = self.written.borrow().get(&key) == Some(&offsets);
-        if is_known || self.is_stopping.get() {
+        // There is no file without a log that is compacted.
+        let is_first = !self.written.borrow().contains_key(&key);
+        let is_nothing = file == CheckpointFile::Cleaned && offsets.is_empty() && is_first;
+        if is_known || is_nothing || self.is_stopping.get() {
             return;
         }
         self.writes.set(self.writes.get() + 1);
@@ -123,10 +129,16 @@ fn offsets_of(shard: &Shard, directory: &Path, file: CheckpointFile) -> Option<O
         .iter()
         .filter(|partition| partition.log().directory() == directory)
         .filter(|partition| partition.log().damage().is_none());
+    let sound = sound
+        .filter(|partition| file != CheckpointFile::Cleaned || partition.log().config().compacted);
     let offset = |partition: &crate::partition::Partition| match file {
         CheckpointFile::RecoveryPoints => partition.log().recovery_point(),
         CheckpointFile::LogStarts => partition.log().log_start_offset(),
         CheckpointFile::HighWatermarks => partition.high_watermark(),
+        CheckpointFile::Cleaned => {
+            let log = partition.log();
+            log.cleaned_to().unwrap_or(log.log_start_offset())
+        }
     };
     let line = |partition: &Rc<crate::partition::Partition>| {
         let identity = partition.log().identity();

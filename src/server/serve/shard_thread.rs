@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::cleaning::{Cleaner, clean_logs};
 use super::directories::Directories;
 use super::hosting;
 use super::listening::{ConnectionLimits, Listening};
@@ -16,7 +17,7 @@ use crate::cluster::image::Image;
 use crate::io::reply::{ReplyReceiver, ReplySender, reply_slot};
 use crate::io::uring::{RingOptions, ShardFaults};
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
-use crate::log::{LogError, ShardLogs, ShardLogsOptions};
+use crate::log::{CleanerPace, LogError, ShardLogs, ShardLogsOptions};
 use crate::metrics::ShardMetrics;
 use crate::server::node::{Node, NodeOptions};
 use crate::shard::{
@@ -51,6 +52,10 @@ pub struct ShardPlan {
     pub connections_bytes: usize,
     /// Fetch sessions of a shard.
     pub fetch_sessions_max: usize,
+    /// Shared by the cleaners of all shards.
+    pub cleaner_pace: Arc<CleanerPace>,
+    /// Bytes of all their tables.
+    pub cleaner_bytes: usize,
     /// The metadata at the start.
     pub image: Arc<Image>,
     /// The ways to all shards.
@@ -163,6 +168,12 @@ async fn shard_main(
     io::spawn(TaskClass::Background, async move {
         look_for_old_segments(looking, &config).await;
     });
+    let cleaner = Cleaner {
+        shard: Rc::clone(&shard),
+        pace: Arc::clone(&plan.cleaner_pace),
+        bytes_max: plan.cleaner_bytes,
+    };
+    io::spawn(TaskClass::Background, clean_logs(cleaner));
     ready.send(Ok(()));
     // Without a word the control plane is gone, and the shard with it.
     let _ = stopped.await;

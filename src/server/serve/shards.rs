@@ -79,6 +79,8 @@ impl Shards {
             requests_bytes: share(options.budgets.requests_bytes),
             connections_bytes: share(options.budgets.connections_bytes),
             fetch_sessions_max: options.config.fetch_sessions_max.div_ceil(count),
+            cleaner_pace: Arc::default(),
+            cleaner_bytes: usize::try_from(options.budgets.cleaner_bytes).unwrap_or(usize::MAX),
             image,
             senders: senders.clone(),
             faults: options.faults,

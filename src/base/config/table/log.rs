@@ -13,33 +13,33 @@ settings! {
     "Codec in which batches are stored; `producer` stores them as they came.";
     "compression.zstd.level": Int => Some("3"), Between(-131072, 22), ClusterWide, Effective;
     "Level of zstd where the broker compresses itself.";
-    "log.cleaner.backoff.ms": Long => Some("15000"), AtLeast(0), ClusterWide, NotYet;
+    "log.cleaner.backoff.ms": Long => Some("15000"), AtLeast(0), ClusterWide, Effective;
     "Pause of the cleaner when nothing is left to clean.";
-    "log.cleaner.dedupe.buffer.size": Long => Some("134217728"), Any, ClusterWide, NotYet;
+    "log.cleaner.dedupe.buffer.size": Long => Some("134217728"), Any, ClusterWide, Effective;
     "Memory of the cleaners' key tables, in bytes.";
-    "log.cleaner.delete.retention.ms": Long => Some("86400000"), AtLeast(0), ClusterWide, NotYet;
+    "log.cleaner.delete.retention.ms": Long => Some("86400000"), AtLeast(0), ClusterWide, Effective;
     "Time that a compacted topic keeps its tombstones.";
-    "log.cleaner.enable": Boolean => Some("true"), Any, ReadOnly, NotYet;
+    "log.cleaner.enable": Boolean => Some("true"), Any, ReadOnly, Effective;
     "Whether the cleaner runs at all.";
-    "log.cleaner.io.buffer.load.factor": Double => Some("0.9"), Any, ClusterWide, NotYet;
+    "log.cleaner.io.buffer.load.factor": Double => Some("0.9"), Any, ClusterWide, Effective;
     "How full the cleaners' key tables may become.";
-    "log.cleaner.io.buffer.size": Int => Some("524288"), AtLeast(0), ClusterWide, NotYet;
+    "log.cleaner.io.buffer.size": Int => Some("524288"), AtLeast(0), ClusterWide, Effective;
     "Memory of the cleaners' read and write buffers, in bytes.";
     "log.cleaner.io.max.bytes.per.second": Double => Some("1.7976931348623157E308"),
-        Any, ClusterWide, NotYet;
+        Any, ClusterWide, Effective;
     "Bytes that the cleaners may read and write per second.";
     "log.cleaner.max.compaction.lag.ms": Long => Some("9223372036854775807"),
-        AtLeast(1), ClusterWide, NotYet;
+        AtLeast(1), ClusterWide, Effective;
     "Time after which a record must have become a candidate for compaction.";
     "log.cleaner.min.cleanable.ratio": Double => Some("0.5"),
-        Fraction(0.0, 1.0), ClusterWide, NotYet;
+        Fraction(0.0, 1.0), ClusterWide, Effective;
     "Share of uncleaned bytes from which a log is cleaned.";
-    "log.cleaner.min.compaction.lag.ms": Long => Some("0"), AtLeast(0), ClusterWide, NotYet;
+    "log.cleaner.min.compaction.lag.ms": Long => Some("0"), AtLeast(0), ClusterWide, Effective;
     "Time that a record stays untouched by compaction.";
-    "log.cleaner.threads": Int => Some("1"), AtLeast(0), ClusterWide, NotYet;
+    "log.cleaner.threads": Int => Some("1"), AtLeast(0), ClusterWide, Effective;
     "Cleaners that run at a time.";
     "log.cleanup.policy": List => Some("delete"),
-        OneOf(&["compact", "delete"]), ClusterWide, NotYet;
+        OneOf(&["compact", "delete"]), ClusterWide, Effective;
     "What happens to old segments: `delete`, `compact`, both, or nothing.";
     "log.dir": List => Some("./data"), Any, ReadOnly, Effective;
     "Folders of the data, used when `log.dirs` is not set.";

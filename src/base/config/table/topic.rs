@@ -3,7 +3,7 @@
 use super::super::setting::{Kind::*, Range::*, Setting, Status::*, UpdateMode::*};
 
 settings! {
-    "cleanup.policy": List => Some("delete"), OneOf(&["compact", "delete"]), ClusterWide, NotYet;
+    "cleanup.policy": List => Some("delete"), OneOf(&["compact", "delete"]), ClusterWide, Effective;
     "What happens to old segments: `delete`, `compact`, both, or nothing.";
     "compression.gzip.level": Int => Some("-1"), BetweenOrMinusOne(1, 9), ClusterWide, Effective;
     "Level of gzip where the broker compresses itself.";
@@ -15,13 +15,14 @@ settings! {
     "Codec in which batches are stored; `producer` stores them as they came.";
     "compression.zstd.level": Int => Some("3"), Between(-131072, 22), ClusterWide, Effective;
     "Level of zstd where the broker compresses itself.";
-    "delete.retention.ms": Long => Some("86400000"), AtLeast(0), ClusterWide, NotYet;
+    "delete.retention.ms": Long => Some("86400000"), AtLeast(0), ClusterWide, Effective;
     "Time that tombstones are kept after compaction.";
     "errors.deadletterqueue.group.enable": Boolean => Some("false"), Any, ClusterWide, NotYet;
     "Whether the topic may be a share group's dead letter topic.";
     "file.delete.delay.ms": Long => Some("60000"), AtLeast(0), ClusterWide, Effective;
     "Time between a file's removal from the log and its removal from the disk.";
-    "flush.messages": Long => Some("9223372036854775807"), AtLeast(1), ClusterWide, Effective;
+    "flush.messages": Long => Some("9223372036854775807"),
+        AtLeast(1), ClusterWide, Effective;
     "With write caching, flush before the answer after this many records.";
     "flush.ms": Long => Some("9223372036854775807"), AtLeast(0), ClusterWide, Effective;
     "With write caching, longest time that a record stays unflushed.";
@@ -39,7 +40,8 @@ settings! {
     "Bytes kept here when a partition is also in remote storage; -2 for `retention.bytes`.";
     "local.retention.ms": Long => Some("-2"), AtLeast(-2), ClusterWide, NotYet;
     "Time that records are kept here when also in remote storage; -2 for `retention.ms`.";
-    "max.compaction.lag.ms": Long => Some("9223372036854775807"), AtLeast(1), ClusterWide, NotYet;
+    "max.compaction.lag.ms": Long => Some("9223372036854775807"),
+        AtLeast(1), ClusterWide, Effective;
     "Time after which a record must have become a candidate for compaction.";
     "max.decompressed.message.bytes": Int => Some("2147483639"),
         Between(1, 2147483639), ClusterWide, NotYet;
@@ -54,9 +56,9 @@ settings! {
     "message.timestamp.type": String => Some("CreateTime"),
         OneOf(&["CreateTime", "LogAppendTime"]), ClusterWide, Effective;
     "Whose clock stamps records: the client's (CreateTime) or the broker's (LogAppendTime).";
-    "min.cleanable.dirty.ratio": Double => Some("0.5"), Fraction(0.0, 1.0), ClusterWide, NotYet;
+    "min.cleanable.dirty.ratio": Double => Some("0.5"), Fraction(0.0, 1.0), ClusterWide, Effective;
     "Share of uncleaned bytes from which the log is cleaned.";
-    "min.compaction.lag.ms": Long => Some("0"), AtLeast(0), ClusterWide, NotYet;
+    "min.compaction.lag.ms": Long => Some("0"), AtLeast(0), ClusterWide, Effective;
     "Time that a record stays untouched by compaction.";
     "min.insync.replicas": Int => Some("1"), AtLeast(1), ClusterWide, Effective;
     "In-sync replicas that acks=all needs.";
