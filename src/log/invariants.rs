@@ -75,6 +75,10 @@
 //!   below it. Broken by power cuts around a snapshot:
 //!   `the_recovery_point_follows_snapshots_and_never_passes_what_is_durable`.
 //!
+//! * a segment takes the place of others once it is durable under another name and no live record
+//!   names theirs; the head of `log::cleaner` has the steps. Broken by a crash after every operation:
+//!   `a_crash_at_any_step_of_a_cleaning`.
+//!
 //! # Recovery
 //!
 //! * a file is read only under the lock that a dead process's writes still hold. Broken by

@@ -19,6 +19,8 @@ use crate::starts::{Process, create};
 const AT_LAST: Duration = Duration::from_secs(20);
 /// Within this a cleaner that may clean has.
 const SOON: Duration = Duration::from_millis(600);
+/// Within this the files of all rolled segments are finished, so that one cleaning takes them all.
+const FINISHED: Duration = Duration::from_millis(1_500);
 /// A cleaner that looks all the time.
 const EAGER: &str = "log.cleaner.backoff.ms=20";
 
@@ -294,6 +296,7 @@ fn a_table_holds_what_its_memory_and_load_allow() {
             }
             send(client, "t", builder.build().unwrap());
         }
+        std::thread::sleep(FINISHED);
         alter(
             client,
             TOPIC,
@@ -323,6 +326,7 @@ fn the_cleaner_moves_so_many_bytes_a_second() {
         );
         topic(client, "t", &[]);
         fill(client, "t");
+        std::thread::sleep(FINISHED);
         alter(client, TOPIC, "t", &[COMPACT]);
         cleaned(&process, 1.0)
     };

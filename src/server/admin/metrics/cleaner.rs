@@ -60,6 +60,8 @@ fn gauges(text: &mut Text, observer: &Observer) {
     }
 }
 
+type Value = fn(&Uncleanable) -> f64;
+
 fn uncleanable(text: &mut Text, observer: &Observer) {
     let mut all = BTreeMap::<String, Uncleanable>::new();
     observer.shards(|shards| {
@@ -72,7 +74,7 @@ fn uncleanable(text: &mut Text, observer: &Observer) {
             sum.bytes += more.bytes;
         }
     });
-    let families: [(&'static str, &str, fn(&Uncleanable) -> f64); 2] = [
+    let families: [(&'static str, &str, Value); 2] = [
         (
             "kafka_log_logcleanermanager_uncleanable_partitions_count",
             "Partitions that cannot be cleaned; the broker's log says why",
