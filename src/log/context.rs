@@ -58,8 +58,6 @@ pub(crate) struct ShardContext {
     pub(crate) full_disk: FullDisk,
     /// Where logs begin, by the checkpoint file that recovery wrote.
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
-    /// Up to where logs were cleaned, by the checkpoint file.
-    pub(crate) cleaned: BTreeMap<(String, PartitionIndex), Offset>,
     /// What was durable in segments when recovery ended: no log ends before.
     pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
     /// Segments as the last clean shutdown left them; each log's are compared once.
@@ -99,7 +97,6 @@ impl Drop for ShortOfDisk {
 pub(crate) struct FoundAtOpen {
     pub(crate) reserve_step_max: u64,
     pub(crate) log_starts: BTreeMap<(String, PartitionIndex), Offset>,
-    pub(crate) cleaned: BTreeMap<(String, PartitionIndex), Offset>,
     pub(crate) recovery_points: BTreeMap<(String, PartitionIndex), Offset>,
     pub(crate) closed: BTreeMap<ClosedKey, SegmentSizes>,
 }
@@ -131,7 +128,6 @@ impl ShardContext {
             reserve_step_max: found.reserve_step_max,
             full_disk: FullDisk::default(),
             log_starts: found.log_starts,
-            cleaned: found.cleaned,
             recovery_points: found.recovery_points,
             closed: RefCell::new(found.closed),
             random: RefCell::new(Random::new(options.random_seed)),

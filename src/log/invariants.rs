@@ -76,8 +76,8 @@
 //!   `the_recovery_point_follows_snapshots_and_never_passes_what_is_durable`.
 //!
 //! * a segment takes the place of others once it is durable under another name and no live record
-//!   names theirs; the head of `log::cleaner` has the steps. Broken by a crash after every operation:
-//!   `a_crash_at_any_step_of_a_cleaning`.
+//!   names theirs; the head of `log::cleaner` has the steps. Broken by a crash after every
+//!   operation: `a_crash_at_any_step_of_a_cleaning`.
 //!
 //! # Recovery
 //!

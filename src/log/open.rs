@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::cleaner::{has_leftovers, read_holes, settle_swaps};
+use super::cleaner::{CleanedMark, has_leftovers, settle_swaps};
 use super::config::{LogConfig, LogIdentity};
 use super::error::LogError;
 use super::format::damage_mark::DamageMark;
@@ -304,7 +304,7 @@ pub(crate) async fn load(
     let first = segments.keys().next().copied().unwrap_or_default();
     Ok(LogParts {
         has_derived: listing.has_derived,
-        holes_below: load_holes(&folder, &listing).await?,
+        cleaned: load_cleaned(&folder, &listing).await?,
         index_fault,
         identity,
         config,
@@ -333,11 +333,12 @@ async fn load_epochs(folder: &Path, derived: &Derived) -> Result<EpochCache> {
     Ok(epochs)
 }
 
-/// Below which offset a cleaning may have left holes.
-async fn load_holes(folder: &Path, listing: &FolderListing) -> Result<Offset> {
-    match listing.names.iter().any(|name| name == CLEANED_MARK) {
-        true => read_holes(folder).await,
-        false => Ok(Offset(0)),
+/// What cleanings have left.
+async fn load_cleaned(folder: &Path, listing: &FolderListing) -> Result<CleanedMark> {
+    let has_mark = listing.names.iter().any(|name| name == CLEANED_MARK);
+    match has_mark {
+        true => Ok(CleanedMark::read(folder).await?.unwrap_or_default()),
+        false => Ok(CleanedMark::default()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::cleaner::Cleaning;
+use super::cleaner::{CleanedMark, Cleaning};
 use super::config::{LogConfig, LogIdentity};
 use super::context::ShardContext;
 use super::durable::Marks;
@@ -134,8 +134,8 @@ pub(crate) struct LogParts {
     pub(crate) damage: Option<DamageMark>,
     /// Files beside the segments were found.
     pub(crate) has_derived: bool,
-    /// Below it a cleaning may have left holes.
-    pub(crate) holes_below: Offset,
+    /// What cleanings have left.
+    pub(crate) cleaned: CleanedMark,
     /// What was wrong with the active segment's indexes.
     pub(crate) index_fault: Option<IndexFault>,
 }
@@ -195,10 +195,7 @@ impl Log {
             journal_queue: JournalQueue::default(),
             order: Turns::default(),
             shape: Turns::default(),
-            cleaning: Cleaning {
-                holes_below: Cell::new(parts.holes_below),
-                ..Cleaning::default()
-            },
+            cleaning: Cleaning::new(parts.cleaned),
             derived_order: Turns::default(),
             waiters: shard.health.waiters(),
             observer: RefCell::new(None),

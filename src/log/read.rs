@@ -152,6 +152,8 @@ impl Log {
                 return Ok(ReadResult::default());
             };
             let result = self.read_segment(&segment, from, limit).await?;
+            // Nothing waits from here on: what is not in the file at this instant is in the tail.
+            let in_tail = self.tail.borrow().first_offset_in(segment.base_offset);
             match (result, next_base) {
                 (Some((result, end)), _) => {
                     if let Some(end) = end.filter(|_| !segment.is_gone()) {
@@ -159,18 +161,20 @@ impl Log {
                     }
                     return Ok(result);
                 }
+                // A cut in a hole leaves one between what is in the file and what is not yet.
+                (None, _) if in_tail.is_some() => {
+                    let from = from.max(in_tail.unwrap_or_default());
+                    let read = self.tail.borrow().read(from, limit);
+                    return Ok(read.unwrap_or_default());
+                }
                 // Compaction may leave nothing at the end of a segment.
                 (None, Some(next_base)) => {
-                    if next_base > self.cleaning.holes_below.get() {
+                    if next_base > self.cleaning.mark.get().holes_below {
                         self.tell_of_gap(&segment, next_base);
                     }
                     from = next_base;
                 }
-                (None, None) => {
-                    // What is not in the file any longer than this instant is in the tail.
-                    let again = self.tail.borrow().read(from, limit);
-                    return Ok(again.unwrap_or_default());
-                }
+                (None, None) => return Ok(ReadResult::default()),
             }
         }
     }
@@ -218,14 +222,20 @@ impl Log {
     ) -> Result<Option<(ReadResult, Option<ReadEnd>)>, ReadError> {
         let file = self.open_reader(segment).await?;
         let start = u64::from(entry.position);
-        let end = self.file_end(segment);
+        let mut end = self.file_end(segment);
         let wanted = limit.max_bytes.clamp(READ_BYTES_MIN, READ_BYTES_MAX) + 2 * BLOCK_BYTES;
         let mut window = Window {
             position: start,
             bytes: Bytes::new(),
         };
+        let cuts = segment.cuts.get();
+        let mut skipped = None;
         // First the batch that holds `from`, then as many as fit.
-        loop {
+        let header = loop {
+            if window.position >= end {
+                end = self.file_end(segment);
+                window.bytes = Bytes::new();
+            }
             if window.position >= end {
                 return Ok(None);
             }
@@ -240,14 +250,21 @@ impl Log {
                 );
                 return Err(LogError::Damaged(what).into());
             }
+            self.check_place(segment, &header, (window.position, cuts))?;
             if header.last_offset() >= from {
-                break;
+                break header;
             }
             let length = header.total_bytes();
+            skipped = Some((window.position, length));
             window.position += length as u64;
             window.bytes = window.bytes.slice(length.min(window.bytes.len())..);
+        };
+        if let Some((position, length)) = skipped.filter(|_| header.base_offset > from) {
+            // A hole, or a batch before it whose last offset is not what was written.
+            let before = read_window(segment, &file, position, end, length).await?;
+            let whole = before.bytes.slice(..length.min(before.bytes.len()));
+            verify_crc(&whole).map_err(|error| damaged(segment, position, &error.to_string()))?;
         }
-        let header = parse(segment, &window)?;
         let length = header.total_bytes();
         if header.last_offset() >= limit.end {
             return Ok(Some((ReadResult::default(), None)));
@@ -261,6 +278,30 @@ impl Log {
             window = read_window(segment, &file, window.position, end, want_here).await?;
         }
         answer(segment, &window, limit).map(Some)
+    }
+
+    /// A batch that reaches past its segment, or whose offsets go back, is not what was written.
+    fn check_place(
+        &self,
+        segment: &Segment,
+        header: &BatchHeader,
+        (position, cuts): (u64, u32),
+    ) -> Result<(), LogError> {
+        let end = {
+            let segments = self.segments.borrow();
+            let next = segments.range(segment.base_offset.0 + 1..).next();
+            next.map_or(self.log_end_offset(), |(base, _)| Offset(*base))
+        };
+        let is_changed = segment.is_gone() || segment.cuts.get() != cuts;
+        let is_within = header.last_offset_delta >= 0 && header.last_offset() < end;
+        match is_within || is_changed || self.is_truncating.get() {
+            true => Ok(()),
+            false => {
+                let last = header.last_offset();
+                let what = format!("a batch up to offset {last} where {end} comes next");
+                Err(damaged(segment, position, &what))
+            }
+        }
     }
 
     pub(crate) async fn open_reader(&self, segment: &Rc<Segment>) -> Result<File, LogError> {
@@ -363,10 +404,15 @@ pub(crate) fn whole_batches(bytes: &[u8], limit: &ReadLimit) -> Result<WholeBatc
 }
 
 fn parse(segment: &Segment, window: &Window) -> Result<BatchHeader, ReadError> {
-    BatchHeader::parse(&window.bytes).map_err(|error| {
-        let (path, position) = (segment.path(), window.position);
-        LogError::Damaged(format!("{} at byte {position}: {error}", path.display())).into()
-    })
+    let parsed = BatchHeader::parse(&window.bytes);
+    Ok(parsed.map_err(|error| damaged(segment, window.position, &error.to_string()))?)
+}
+
+fn damaged(segment: &Segment, position: u64, what: &str) -> LogError {
+    LogError::Damaged(format!(
+        "{} at byte {position}: {what}",
+        segment.path().display()
+    ))
 }
 
 pub(crate) async fn read_window(

@@ -94,7 +94,6 @@ impl ShardLogs {
         let found = FoundAtOpen {
             reserve_step_max: step_max_for(&options.directory).await,
             log_starts: super::recovery::read_log_starts(&options.directory).await?,
-            cleaned: super::recovery::read_cleaned(&options.directory).await?,
             recovery_points: super::recovery::read_recovery_points(&options.directory).await?,
             closed: read_closed(&options.directory).await?,
         };
@@ -240,13 +239,7 @@ impl ShardLogs {
         let failed = |error| LogError::io(format!("completing {}", folder.display()), error);
         let filled = self.fill_folder(&folder, &identity, log_start).await;
         filled.map_err(failed)?;
-        let log = self
-            .open_folder(folder, identity, config, log_start)
-            .await?;
-        log.cleaning
-            .cleaned
-            .set(self.context.cleaned.get(&key).copied());
-        Ok(log)
+        self.open_folder(folder, identity, config, log_start).await
     }
 
     /// The folder of a deleted topic stays while the disk has no room to remove it: a new topic of

@@ -191,12 +191,21 @@ impl Tail {
 
     /// Where the first cached batch of a segment stands.
     pub(crate) fn first_position_in(&self, segment_base: Offset) -> Option<u64> {
+        Some(self.first_in(segment_base)?.position)
+    }
+
+    /// The first offset that the tail holds of a segment.
+    pub(crate) fn first_offset_in(&self, segment_base: Offset) -> Option<Offset> {
+        Some(self.first_in(segment_base)?.base_offset)
+    }
+
+    fn first_in(&self, segment_base: Offset) -> Option<&TailEntry> {
         let base = |entry: &TailEntry| entry.segment.base_offset;
         let first = self
             .entries
             .partition_point(|entry| base(entry) < segment_base);
         let entry = self.entries.get(first)?;
-        (base(entry) == segment_base).then_some(entry.position)
+        (base(entry) == segment_base).then_some(entry)
     }
 
     /// Copies the segment's bytes `[from, to)` to the end of `buffer`. They are all here or in the

@@ -40,6 +40,14 @@ impl Log {
             return Ok(self.log_end_offset());
         }
         self.bring_to_rest().await?;
+        // The cut lies in this segment.
+        let held = self
+            .segments
+            .borrow()
+            .range(..=offset.0)
+            .next_back()
+            .map(|(base, _)| *base);
+        self.note_cut_ahead(held.map_or(offset, Offset)).await?;
         self.is_truncating.set(true);
         let outcome = self
             .truncate_at_rest(offset.max(self.log_start_offset()))
@@ -64,6 +72,7 @@ impl Log {
         let _turn = self.order.take().await;
         self.check_writable()?;
         self.bring_to_rest().await?;
+        self.note_cut_ahead(Offset(0)).await?;
         self.is_truncating.set(true);
         let outcome = self.reset_at_rest(offset).await;
         self.leave_change(&outcome);
@@ -294,7 +303,7 @@ impl Log {
         self.shard.cache.drop_cached(charge, pinned);
         self.read_ahead.clear();
         self.snapshot_place.set(None);
-        self.note_cut_for_cleaner(end);
+        self.cleaning.is_outdated.set(true);
         self.epochs.borrow_mut().truncate_from_end(end);
     }
 

@@ -16,19 +16,34 @@ pub(crate) struct Chunks<'a> {
     segment: &'a Segment,
     file: File,
     position: u64,
-    buffer_bytes: usize,
+    limits: ChunkLimits,
+}
+
+/// Memory that a walk takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkLimits {
+    /// Bytes read at a time.
+    pub(crate) buffer_bytes: usize,
+    /// Of one batch. Its length is not covered by its checksum: a damaged one must not ask for a
+    /// segment's worth of memory.
+    pub(crate) batch_bytes_max: usize,
 }
 
 impl<'a> Chunks<'a> {
     /// From the segment's beginning. The file stays open as long as this lives, whatever becomes
     /// of its name.
-    pub(crate) async fn new(segment: &'a Segment, buffer_bytes: usize) -> Result<Self> {
+    pub(crate) async fn new(segment: &'a Segment, limits: ChunkLimits) -> Result<Self> {
         Ok(Self {
             file: segment.reader().await?,
             segment,
             position: 0,
-            buffer_bytes: buffer_bytes.max(BLOCK_BYTES),
+            limits,
         })
+    }
+
+    /// Whether all was answered.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.position >= self.segment.size.get()
     }
 
     /// The next whole batches: as many as the buffer holds, or one that is larger.
@@ -37,7 +52,8 @@ impl<'a> Chunks<'a> {
         if left == 0 {
             return Ok(None);
         }
-        let mut wanted = (self.buffer_bytes as u64).min(left) as usize;
+        let buffer_bytes = self.limits.buffer_bytes.max(BLOCK_BYTES) as u64;
+        let mut wanted = buffer_bytes.min(left) as usize;
         loop {
             let read = read_exactly(&self.file, self.position, wanted).await;
             let bytes = read.map_err(|error| self.segment.failed("reading", error))?;
@@ -45,6 +61,10 @@ impl<'a> Chunks<'a> {
                 Whole::Batches(length) => {
                     self.position += length as u64;
                     return Ok(Some(bytes.slice(..length)));
+                }
+                Whole::Needs(needed) if needed > self.limits.batch_bytes_max => {
+                    let max = self.limits.batch_bytes_max;
+                    return Err(self.damaged(&format!("a batch of {needed} bytes, at most {max}")));
                 }
                 Whole::Needs(needed) if needed as u64 <= left => wanted = needed,
                 Whole::Needs(needed) => {

@@ -37,6 +37,20 @@ async fn write_and_clean(log: &Rc<Log>, random: &mut Random, acked: &Acked, pass
     }
 }
 
+/// More, and segments that become fewer.
+async fn write_into_larger(log: &Rc<Log>, random: &mut Random, acked: &Acked) {
+    for _ in 0..25 {
+        let rows = append(log, random, 12).await;
+        acked.borrow_mut().extend(rows);
+    }
+    let larger = LogConfig {
+        segment_bytes: 6_000,
+        ..keeping()
+    };
+    log.update_config(larger);
+    closed(log).await;
+}
+
 /// Every record found was acknowledged, or is the one under way at the crash; of every key the last
 /// one is there; offsets rise.
 async fn check(log: &Rc<Log>, acked: &BTreeMap<i64, Row>, random: &mut Random) {
@@ -74,16 +88,7 @@ fn crash_at(step: u64, seed: u64, is_power_cut: bool) -> bool {
             let logs = start(1, 4 * MIB).await;
             let log = logs.create_log(identity("a"), keeping()).await.unwrap();
             write_and_clean(&log, random, &acked, 1).await;
-            for _ in 0..25 {
-                let rows = append(&log, random, 12).await;
-                acked.borrow_mut().extend(rows);
-            }
-            let larger = LogConfig {
-                segment_bytes: 6_000,
-                ..keeping()
-            };
-            log.update_config(larger);
-            closed(&log).await;
+            write_into_larger(&log, random, &acked).await;
             disk.crash_after(step);
             let outcome = log.clean(&options(&log)).await.unwrap();
             assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");

@@ -40,8 +40,10 @@ pub(crate) fn last_records(producers: &ProducerStates) -> HashMap<ProducerId, La
 pub(crate) struct Rules {
     pub(crate) now: TimestampMs,
     pub(crate) delete_retention_ms: u64,
-    /// Where what may be cleaned ends: the batch that ends there keeps the log's end.
-    pub(crate) round_end: Offset,
+    /// The batch that ends here stays, without records if need be: the last one of what becomes one
+    /// segment. Its file alone tells a start after a crash which segments it takes the place of,
+    /// and the log's end stays where it was.
+    pub(crate) segment_end: Option<Offset>,
     pub(crate) producers: HashMap<ProducerId, LastRecord>,
     pub(crate) limits: DecodeLimits,
 }
@@ -83,6 +85,8 @@ pub(crate) fn open_batch<'a>(
         return Ok(RecordIter::new(records, header.record_count));
     }
     scratch.clear();
+    // The topic may have taken larger batches once.
+    let limits = limits.max(DecodeLimits::for_message_bytes_max(bytes.len()));
     let decoder = Decoder::new(codec, records, limits);
     let decoded = decoder.and_then(|mut decoder| decoder.read_to_end(scratch));
     decoded.map_err(|error| error.to_string())?;
@@ -131,7 +135,8 @@ impl Rules {
         let is_past = horizon.is_some_and(|horizon| horizon <= self.now);
         Verdict {
             drops_all: may_go && (!is_control || is_past),
-            stays_empty: self.is_last_of_producer(header) || header.next_offset() == self.round_end,
+            stays_empty: self.is_last_of_producer(header)
+                || self.segment_end == Some(header.next_offset()),
             is_marker_alone: may_go && is_control,
         }
     }
@@ -188,7 +193,9 @@ impl Rules {
             let record = record.map_err(|error| error.to_string())?;
             left.read += 1;
             if !verdict.drops_all && self.keeps(header, &record, map) {
-                left.has_tombstone |= record.value.is_none();
+                // Past what the map covers there may still be older records of its key.
+                let is_covered = header.last_offset() <= map.latest();
+                left.has_tombstone |= record.value.is_none() && is_covered;
                 left.records.push(record);
             }
         }

@@ -89,6 +89,11 @@ impl KeyMap {
         true
     }
 
+    /// Gives the memory back; nothing fits in any more.
+    pub(crate) fn clear(&mut self) {
+        (self.slots, self.used_max) = (Vec::new(), 0);
+    }
+
     /// The last record of a key, if the key was met.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Offset> {
         let hash = self.hash(key);

@@ -17,6 +17,7 @@
 //! | `filter` | one batch: kept, rewritten, emptied or gone (pure) |
 //! | `chunks` | a segment's whole batches, some at a time |
 //! | `writer` | the new segment's files |
+//! | `cleaning` | what a log is asked and answers about it |
 //! | `pass` | one cleaning of one log |
 //! | `work` | what of it takes the CPU (pure) |
 //! | `swap` | the new segment takes the place of the old ones |
@@ -34,11 +35,17 @@
 //!   map covers; tombstones and markers until `delete.retention.ms` after the pass that first saw
 //!   nothing older of theirs, which the batch's header says from then on. Broken by random keys,
 //!   tombstones, times and passes: `what_is_kept_is_what_the_model_keeps`.
+//! * A value never comes back: of a key whose last record is gone no older one is left, whatever
+//!   crash, cut or full table came in between. A tombstone's time begins with a pass that covered
+//!   it; a log that is cut ends the pass, for the map may hold what is cut off. Broken by lives of
+//!   cleanings, cuts and crashes: `compacted_logs_keep_the_last_of_each_key`, and by a cut in the
+//!   middle of a pass: `a_log_that_is_cut_ends_the_pass`.
 //! * No offset at or past the last stable offset, the recovery point or the active segment is
 //!   touched, and nothing younger than `min.compaction.lag.ms`. Broken by questions at each limit:
 //!   `question::tests`.
 //! * The last batch of a producer that the log knows stays, without records if need be, and so does
-//!   the last batch of a round: sequence numbers, epochs and the log's end survive. Broken by
+//!   the last batch of a new segment: sequence numbers, epochs and the log's end survive, and the
+//!   file alone tells which segments it takes the place of. Broken by
 //!   producers whose records all go: `the_last_batch_of_a_producer_stays_without_records`.
 //! * A batch that is kept whole keeps its bytes. A rewritten one keeps offsets, producer, sequence,
 //!   epoch, flags and codec. Broken by each codec: `filter_test`.
@@ -52,10 +59,11 @@
 //!   positions: both stay open until nobody uses them. Broken by reads beside passes:
 //!   `reads_beside_a_cleaning_miss_nothing`.
 //! * Retention, deletion, cutting, closing and replacing exclude each other ([`Log::shape`]).
-//! * The checkpoint never names more than what is replaced, durably: it is taken from memory after
-//!   the last replacement of a pass. A crash before that cleans again.
 //! * `coreline.cleaned` names, durably and before the first replacement, the offset below which
-//!   there may be holes: above it a hole is damage, for reads and for `coreline log verify`.
+//!   there may be holes: above it a hole is damage, for reads and for `coreline log verify`. After
+//!   the last replacement of a pass it names how far the log is clean, and before a log is cut no
+//!   more than what the cut leaves. A crash before that cleans again. Kafka's
+//!   `cleaner-offset-checkpoint` is written for Kafka alone.
 //!
 //! # Replacing, and a crash at each step
 //!
@@ -83,6 +91,10 @@
 //!
 //! # Where this differs from Apache Kafka
 //!
+//! * The last batch of every new segment stays, without records if need be, where Kafka keeps that
+//!   of the whole round.
+//! * A tombstone past what a full table covers does not get its delete horizon yet. Kafka gives it
+//!   one, so that it can go before a reader of the older value has had `delete.retention.ms`.
 //! * A segment that holds the last stable offset is not cleaned at all, where Kafka cleans it up to
 //!   there.
 //! * A replaced segment's file has the time of its writing. Kafka gives it the old one's; it counts
@@ -90,10 +102,11 @@
 //! * Each shard takes its dirtiest log; `log.cleaner.threads` bounds how many do at a time.
 
 mod chunks;
+mod cleaning;
 mod filter;
 mod groups;
-mod holes;
 mod key_map;
+mod mark;
 mod pace;
 mod pass;
 mod question;
@@ -103,16 +116,18 @@ mod transactions;
 mod work;
 mod writer;
 
-pub(crate) use holes::{read_holes, write_holes};
+pub(crate) use cleaning::Cleaning;
+pub use cleaning::{CleanOptions, CleanOutcome, CleanStats};
+pub(crate) use mark::CleanedMark;
 pub use pace::CleanerPace;
-pub(crate) use pass::Cleaning;
-pub use pass::{CleanOptions, CleanOutcome, CleanStats};
 pub use question::Cleanable;
-pub(crate) use settle::{has_leftovers, settle_swaps};
+pub(crate) use settle::{Ending, Leftovers, has_leftovers, settle_swaps, swap_path};
 
 #[cfg(test)]
 mod filter_test;
 #[cfg(all(test, feature = "sim"))]
 mod crash_test;
+#[cfg(all(test, feature = "sim"))]
+mod cut_test;
 #[cfg(all(test, feature = "sim"))]
 mod model_test;

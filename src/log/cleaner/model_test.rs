@@ -367,7 +367,7 @@ fn reads_beside_a_cleaning_miss_nothing() {
                     segment_bytes,
                     ..keep.clone()
                 });
-                log.cleaning.cleaned.set(None);
+                log.cleaning.mark.set(super::CleanedMark::default());
                 let outcome = log.clean(&options(&log)).await.unwrap();
                 assert!(matches!(outcome, CleanOutcome::Cleaned(_)), "{outcome:?}");
             }

@@ -1,103 +1,34 @@
 //! One cleaning of one log: the keys of its dirty part into a map, then every segment below through
 //! it, group by group.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::chunks::Chunks;
+use super::chunks::{ChunkLimits, Chunks};
+use super::cleaning::{CleanOptions, CleanStats};
 use super::filter::{Rules, last_records};
 use super::groups::{GroupLimits, Member, group};
 use super::key_map::{KeyMap, KeyMapSize};
-use super::pace::CleanerPace;
-use super::question::{CleanQuestion, Cleanable, SegmentFacts};
+use super::question::Cleanable;
 use super::transactions::CleanedTransactions;
 use super::work::{Mapped, Work};
-use super::write_holes;
 use super::writer::{Cleaned, CleanedWriter, remove_cleaned};
 use crate::base::ids::Offset;
-use crate::base::time::TimestampMs;
+use crate::base::limits::MIB;
+use crate::base::time::{MonotonicNs, TimestampMs};
 use crate::io;
-use crate::log::DiskRoom;
 use crate::log::error::LogError;
 use crate::log::format::file_names::LogFileKind;
 use crate::log::format::transaction_index::{AbortedTransaction, TransactionIndex};
 use crate::log::journal::Result;
 use crate::log::open::read_small;
 use crate::log::partition_log::Log;
-use crate::log::scan::Scanner;
 use crate::log::segment::{Segment, segment_path};
 use crate::wire::compression::DecodeLimits;
 
-/// How a log is cleaned.
-#[derive(Clone)]
-pub struct CleanOptions {
-    /// Nothing at or past it is touched.
-    pub last_stable_offset: Offset,
-    /// Bytes that the map of keys may take.
-    pub table_bytes: usize,
-    /// How full it may become (`log.cleaner.io.buffer.load.factor`).
-    pub load_factor: f64,
-    /// Bytes read, and looked at, at a time.
-    pub buffer_bytes: usize,
-    /// Bytes a second that all cleanings may read and write now.
-    pub rate: Rc<dyn Fn() -> f64>,
-    /// Shared with all others.
-    pub pace: Arc<CleanerPace>,
-}
-
-/// What a cleaning did.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CleanStats {
-    /// Where the dirty part began, and where the next one begins.
-    pub first_dirty: Offset,
-    /// See `first_dirty`.
-    pub cleaned_to: Offset,
-    /// Segments before and after.
-    pub segments: (usize, usize),
-    /// Bytes that went into the map.
-    pub bytes_mapped: u64,
-    /// Bytes that were gone through, and those that stayed.
-    pub bytes_read: u64,
-    /// See `bytes_read`.
-    pub bytes_written: u64,
-    /// Records gone through.
-    pub records_read: u64,
-    /// Records that stayed.
-    pub records_kept: u64,
-    /// Part of the map's memory that was needed.
-    pub table_use: f64,
-    /// How long it took.
-    pub took: Duration,
-}
-
-/// How a cleaning ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CleanOutcome {
-    /// There was nothing to clean.
-    Nothing,
-    /// It came to its end.
-    Cleaned(CleanStats),
-    /// The log, or its shard, changes or closes: what was replaced stays so.
-    Interrupted,
-    /// It cannot be cleaned, and why.
-    Uncleanable(String),
-}
-
-/// What a log knows of its cleaning.
-#[derive(Default)]
-pub(crate) struct Cleaning {
-    /// Up to where it came.
-    pub(crate) cleaned: Cell<Option<Offset>>,
-    /// Below it there may be holes; what the folder's file says.
-    pub(crate) holes_below: Cell<Offset>,
-    pub(crate) is_under_way: Cell<bool>,
-    /// Why it is left alone, and, where more memory would help, with how much it was tried.
-    pub(crate) uncleanable: RefCell<Option<(String, Option<usize>)>>,
-}
+/// Largest batch that is cleaned whatever the topic's `max.message.bytes` is now.
+const BATCH_BYTES_MAX: usize = 16 * MIB;
 
 /// One segment of a pass, as it was when the pass began.
 #[derive(Clone)]
@@ -107,169 +38,21 @@ pub(super) struct Source {
     pub(super) cuts: u32,
 }
 
-impl Log {
-    /// Up to where it was cleaned, if it ever was.
-    #[must_use]
-    pub fn cleaned_to(&self) -> Option<Offset> {
-        self.cleaning.cleaned.get()
-    }
-
-    /// Why it is not cleaned with a map of so many bytes, if it is not.
-    #[must_use]
-    pub fn uncleanable(&self, table_bytes: usize) -> Option<String> {
-        let known = self.cleaning.uncleanable.borrow();
-        let still = |with: &Option<usize>| with.is_none_or(|with| table_bytes <= with);
-        let told = known.as_ref().filter(|(_, with)| still(with));
-        told.map(|(what, _)| what.clone())
-    }
-
-    /// Whether the disk has room for a new segment beside the old ones.
-    #[must_use]
-    pub fn has_room_to_clean(&self) -> bool {
-        self.shard.full_disk.room() != DiskRoom::Reserve
-    }
-
-    /// What may be cleaned now.
-    ///
-    /// # Errors
-    /// [`LogError`] where the segments' times cannot be read.
-    pub async fn cleanable(&self, last_stable_offset: Offset) -> Result<Cleanable> {
-        let config = self.config();
-        let segments: Vec<Rc<Segment>> = self.segments.borrow().values().cloned().collect();
-        let mut facts = Vec::with_capacity(segments.len());
-        for segment in &segments {
-            let is_finished = segment.is_finished.get();
-            let largest_timestamp = match config.min_compaction_lag_ms > 0 && is_finished {
-                true => self.max_timestamp_of(segment).await?,
-                false => TimestampMs::NONE,
-            };
-            let first_timestamp = match config.max_compaction_lag_ms < i64::MAX as u64 {
-                true => first_timestamp(segment).await,
-                false => TimestampMs::NONE,
-            };
-            facts.push(SegmentFacts {
-                base_offset: segment.base_offset,
-                bytes: segment.size.get(),
-                first_timestamp,
-                largest_timestamp,
-                is_finished,
-            });
-        }
-        let question = CleanQuestion {
-            config: &config,
-            segments: &facts,
-            log_start: self.log_start_offset(),
-            log_end: self.log_end_offset(),
-            last_stable: last_stable_offset.min(self.durable_end()),
-            recovery_point: self.recovery_point(),
-            cleaned: self.cleaned_to(),
-            now: io::wall_clock(),
-        };
-        Ok(question.answer())
-    }
-
-    /// Cleans what may be cleaned now.
-    ///
-    /// # Errors
-    /// [`LogError::Io`], [`LogError::Offline`]; the log is as whole as before.
-    pub async fn clean(self: &Rc<Self>, options: &CleanOptions) -> Result<CleanOutcome> {
-        if self.is_over() || self.cleaning.is_under_way.replace(true) {
-            return Ok(CleanOutcome::Interrupted);
-        }
-        let cleaned = self.try_clean(options).await;
-        self.cleaning.is_under_way.set(false);
-        self.waiters.wake_all();
-        let what = match cleaned {
-            Err(_) if self.is_over() => return Ok(CleanOutcome::Interrupted),
-            Err(LogError::Closed) => return Ok(CleanOutcome::Interrupted),
-            Err(LogError::Damaged(what)) => (what, None),
-            Err(LogError::Refused(what)) => (what, Some(options.table_bytes)),
-            cleaned => return cleaned.inspect_err(|error| self.shard.health.judge(error)),
-        };
-        let told = what.0.clone();
-        *self.cleaning.uncleanable.borrow_mut() = Some(what);
-        Ok(CleanOutcome::Uncleanable(told))
-    }
-
-    /// Whether a cleaning is to end.
-    fn is_over(&self) -> bool {
-        self.check_writable().is_err()
-    }
-
-    async fn try_clean(self: &Rc<Self>, options: &CleanOptions) -> Result<CleanOutcome> {
-        let begun = io::now();
-        let cleanable = self.cleanable(options.last_stable_offset).await?;
-        if cleanable.dirty_bytes == 0 {
-            return Ok(CleanOutcome::Nothing);
-        }
-        let mut pass = Pass {
-            log: self,
-            options,
-            cleanable,
-            now: io::wall_clock(),
-            stats: CleanStats {
-                first_dirty: cleanable.first_dirty,
-                ..CleanStats::default()
-            },
-        };
-        pass.run().await?;
-        pass.stats.took = io::now().since(begun);
-        Ok(CleanOutcome::Cleaned(pass.stats))
-    }
-
-    /// Waits until no cleaning writes beside the log's files any more. One that is to end does so
-    /// at its next buffer.
-    pub(crate) async fn wait_until_not_cleaning(&self) -> Result<()> {
-        let idle = || (!self.cleaning.is_under_way.get()).then_some(());
-        self.shard.health.race(&self.waiters, idle).await
-    }
-
-    /// The log ends at `end` now: what lies behind is dirty again.
-    pub(crate) fn note_cut_for_cleaner(&self, end: Offset) {
-        let cleaned = &self.cleaning.cleaned;
-        cleaned.set(cleaned.get().map(|cleaned| cleaned.min(end)));
-    }
-}
-
-/// Of its first batch.
-async fn first_timestamp(segment: &Rc<Segment>) -> TimestampMs {
-    if let Some(first) = segment.first_timestamp.get() {
-        return first;
-    }
-    let Ok(file) = segment.reader().await else {
-        return TimestampMs::NONE;
-    };
-    let mut scanner = Scanner::headers(&file, 0, segment.size.get());
-    let first = scanner.next().await;
-    let first = first.map_or(TimestampMs::NONE, |batch| batch.header.max_timestamp);
-    segment.first_timestamp.set(Some(first));
-    first
-}
-
-struct Pass<'a> {
-    log: &'a Rc<Log>,
-    options: &'a CleanOptions,
-    cleanable: Cleanable,
-    now: TimestampMs,
-    stats: CleanStats,
+/// What a cleaning under way knows.
+pub(super) struct Pass<'a> {
+    pub(super) log: &'a Rc<Log>,
+    pub(super) options: &'a CleanOptions,
+    pub(super) cleanable: Cleanable,
+    pub(super) now: TimestampMs,
+    pub(super) stats: CleanStats,
 }
 
 impl Pass<'_> {
-    async fn run(&mut self) -> Result<()> {
+    /// From the first key to the mark of what is clean.
+    pub(super) async fn run(&mut self) -> Result<()> {
         let sources = self.sources();
         let aborted = self.aborted(&sources).await?;
-        let seed = || self.log.shard.random_below(u64::MAX);
-        let size = KeyMapSize {
-            bytes_max: self.options.table_bytes,
-            load_factor: self.options.load_factor,
-            keys_max: (self.cleanable.end.0 - self.cleanable.first_dirty.0).unsigned_abs(),
-        };
-        let mut work = Box::new(Work {
-            map: KeyMap::new(size, [seed(), seed()]),
-            transactions: CleanedTransactions::new(aborted.clone()),
-            rules: self.rules(),
-            scratch: Vec::new(),
-        });
+        let mut work = self.new_work(aborted.clone()).await?;
         work = self.map_keys(work, &sources).await?;
         self.stats.table_use = work.map.utilization();
         let end = work.map.latest().plus(1);
@@ -285,10 +68,40 @@ impl Pass<'_> {
         work.transactions = CleanedTransactions::new(aborted);
         let below = |source: &&Source| source.segment.base_offset < end;
         let sources: Vec<Source> = sources.iter().take_while(below).cloned().collect();
-        self.clean_groups(work, &sources).await?;
+        work = self.clean_groups(work, &sources).await?;
         self.stats.cleaned_to = end;
-        self.log.cleaning.cleaned.set(Some(end));
-        Ok(())
+        // A table takes milliseconds to be given back.
+        on_idle(work, |work| work.map.clear()).await?;
+        self.log.note_cleaned(end).await
+    }
+
+    /// With an empty table, which takes milliseconds to be made.
+    async fn new_work(&self, aborted: Vec<AbortedTransaction>) -> Result<Box<Work>> {
+        let seed = || self.log.shard.random_below(u64::MAX);
+        let (seeds, rules) = ([seed(), seed()], self.rules());
+        let size = KeyMapSize {
+            bytes_max: self.options.table_bytes,
+            load_factor: self.options.load_factor,
+            keys_max: (self.cleanable.end.0 - self.cleanable.first_dirty.0).unsigned_abs(),
+        };
+        let made = io::run_when_idle(move || {
+            Box::new(Work {
+                map: KeyMap::new(size, seeds),
+                transactions: CleanedTransactions::new(aborted),
+                rules,
+                scratch: Vec::new(),
+            })
+        });
+        made.await
+            .map_err(|error| LogError::io("making a table of keys", error))
+    }
+
+    fn chunk_limits(&self) -> ChunkLimits {
+        let of_topic = self.log.config().max_message_bytes;
+        ChunkLimits {
+            buffer_bytes: self.options.buffer_bytes,
+            batch_bytes_max: of_topic.max(BATCH_BYTES_MAX),
+        }
     }
 
     /// The segments that may be cleaned, from the log's first on.
@@ -310,7 +123,7 @@ impl Pass<'_> {
         Rules {
             now: self.now,
             delete_retention_ms: config.delete_retention_ms,
-            round_end: self.cleanable.end,
+            segment_end: None,
             producers: last_records(&self.log.producers.borrow()),
             limits: DecodeLimits::for_message_bytes_max(config.max_message_bytes),
         }
@@ -336,13 +149,14 @@ impl Pass<'_> {
     async fn map_keys(&mut self, mut work: Box<Work>, sources: &[Source]) -> Result<Box<Work>> {
         let first_dirty = self.cleanable.first_dirty;
         for source in sources.iter().filter(|source| source.end > first_dirty) {
-            let mut chunks = Chunks::new(&source.segment, self.options.buffer_bytes).await?;
+            let mut chunks = Chunks::new(&source.segment, self.chunk_limits()).await?;
             loop {
                 let since = io::now();
                 let Some(chunk) = chunks.next().await? else {
                     break;
                 };
                 let length = chunk.len();
+                self.stats.reads += 1;
                 self.stats.bytes_mapped += length as u64;
                 let mapped;
                 (work, mapped) =
@@ -360,15 +174,18 @@ impl Pass<'_> {
 
     /// Below `end` there may be holes from now on: durably, before there are.
     async fn announce_holes(&self, end: Offset) -> Result<()> {
-        let known = &self.log.cleaning.holes_below;
-        if end > known.get() {
-            write_holes(&self.log.folder, end, &self.log.shard.flushes).await?;
-            known.set(end);
+        let log = self.log;
+        let _shape = log.shape.take().await;
+        let mut mark = log.cleaning.mark.get();
+        if end > mark.holes_below {
+            mark.holes_below = end;
+            mark.write(&log.folder, &log.shard.flushes).await?;
+            log.cleaning.mark.set(mark);
         }
         Ok(())
     }
 
-    async fn clean_groups(&mut self, mut work: Box<Work>, sources: &[Source]) -> Result<()> {
+    async fn clean_groups(&mut self, mut work: Box<Work>, sources: &[Source]) -> Result<Box<Work>> {
         let config = self.log.config();
         let limits = GroupLimits {
             segment_bytes: config.segment_bytes,
@@ -398,7 +215,7 @@ impl Pass<'_> {
             self.stats.segments.0 += group.len();
             self.stats.segments.1 += 1;
         }
-        Ok(())
+        Ok(work)
     }
 
     async fn replace_group(&mut self, work: Box<Work>, group: &[Source]) -> Result<Box<Work>> {
@@ -417,8 +234,10 @@ impl Pass<'_> {
         let base = group.first().map(|first| first.segment.base_offset);
         let base = base.unwrap_or_default();
         let mut writer = CleanedWriter::create(&log.folder, base, interval).await?;
-        for source in group {
-            let mut chunks = Chunks::new(&source.segment, self.options.buffer_bytes).await?;
+        let is_filled = |source: &Source| source.segment.size.get() > 0;
+        let last = group.iter().rposition(is_filled);
+        for (place, source) in group.iter().enumerate() {
+            let mut chunks = Chunks::new(&source.segment, self.chunk_limits()).await?;
             let mut next = source.segment.base_offset;
             loop {
                 let since = io::now();
@@ -426,11 +245,13 @@ impl Pass<'_> {
                     break;
                 };
                 let length = chunk.len();
+                let is_last = last == Some(place) && chunks.is_at_end();
                 let filtered;
                 (work, filtered) =
-                    on_idle(work, move |work| work.filter_chunk(&chunk, next)).await?;
+                    on_idle(work, move |work| work.filter_chunk((&chunk, is_last), next)).await?;
                 let left = filtered.map_err(|what| chunks.damaged(&what))?;
                 next = left.next;
+                self.stats.reads += 1;
                 self.stats.bytes_read += length as u64;
                 self.stats.bytes_written += left.bytes.len() as u64;
                 self.stats.records_read += left.records_read;
@@ -445,7 +266,7 @@ impl Pass<'_> {
     }
 
     /// Lets others have their turn; as long as the pace asks for.
-    async fn pause(&self, bytes: usize, since: crate::base::time::MonotonicNs) -> Result<()> {
+    async fn pause(&self, bytes: usize, since: MonotonicNs) -> Result<()> {
         io::yield_now().await;
         let is_over = || self.log.is_over();
         let rate = &*self.options.rate;

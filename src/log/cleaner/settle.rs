@@ -2,7 +2,7 @@
 //! (`LogLoader.removeTempFilesAndCollectSwapFiles`). A crash in here repeats it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::writer::{SEGMENT_KINDS, path_in};
 use crate::base::ids::Offset;
@@ -22,80 +22,117 @@ pub(crate) fn has_leftovers(names: &[String]) -> bool {
     names.iter().any(of_cleaning)
 }
 
+/// Where a new segment's batches are until it has got its name.
+pub(crate) fn swap_path(folder: &Path, base: Offset) -> PathBuf {
+    path_in(folder, base, LogFileKind::Log, FileState::Swap)
+}
+
+/// How a start ends the replacement by a new segment that was whole when the crash came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It takes the place of the segments up to this offset.
+    Forward(Offset),
+    /// It is not what was written, and the old ones are all there still.
+    Back(String),
+}
+
+/// What cleanings have left in a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// New segments that were whole, by their base offsets.
+    pub(crate) whole: Vec<(Offset, Ending)>,
+    /// Files that nothing came of.
+    rest: Vec<String>,
+    /// All of the folder's.
+    names: Vec<LogFileName>,
+}
+
+impl Leftovers {
+    /// Looks at a folder at rest, by its names.
+    pub(crate) async fn find(folder: &Path, all: &[String]) -> Result<Self> {
+        let is_temporary = |name: &&String| {
+            let whole = name.strip_suffix(TEMPORARY_SUFFIX);
+            let parsed = whole.and_then(LogFileName::parse);
+            parsed.is_some_and(|parsed| parsed.state == FileState::Cleaned)
+        };
+        let mut found = Self {
+            rest: all.iter().filter(is_temporary).cloned().collect(),
+            ..Self::default()
+        };
+        let names = all.iter().filter_map(|name| LogFileName::parse(name));
+        found.names = names.collect();
+        let in_state = |state| found.names.iter().filter(move |name| name.state == state);
+        let unfinished = in_state(FileState::Cleaned).map(|name| name.offset);
+        let unfinished: BTreeSet<Offset> = unfinished.collect();
+        let whole = in_state(FileState::Swap).filter(|name| name.kind == LogFileKind::Log);
+        let whole: BTreeSet<Offset> = whole.map(|name| name.offset).collect();
+        let left = found.names.iter().filter(|name| match name.state {
+            FileState::Cleaned => true,
+            FileState::Swap => unfinished.contains(&name.offset) || !whole.contains(&name.offset),
+            FileState::Live | FileState::Deleted => false,
+        });
+        found.rest.extend(left.map(ToString::to_string));
+        for base in whole.difference(&unfinished) {
+            let ending = found.ending(folder, *base).await?;
+            found.whole.push((*base, ending));
+        }
+        Ok(found)
+    }
+
+    async fn ending(&self, folder: &Path, base: Offset) -> Result<Ending> {
+        let swap = swap_path(folder, base);
+        let live = LogFileName::live(base, LogFileKind::Log);
+        match end_of(&swap, base).await? {
+            Ok(end) => Ok(Ending::Forward(end)),
+            Err(what) if self.names.contains(&live) => {
+                Ok(Ending::Back(format!("{}: {what}", swap.display())))
+            }
+            // Reads will name the place.
+            Err(_) => Ok(Ending::Forward(base)),
+        }
+    }
+
+    /// Files of the segments that the one at `base` takes the place of, but its own.
+    fn replaced(&self, base: Offset, end: Offset) -> impl Iterator<Item = &LogFileName> {
+        self.names.iter().filter(move |name| {
+            let is_old = name.offset > base && name.offset < end;
+            let is_of_segment = SEGMENT_KINDS.contains(&name.kind);
+            name.state == FileState::Live && is_old && is_of_segment
+        })
+    }
+}
+
 /// Brings new segments that were whole to their places, and removes what was not.
 pub(crate) async fn settle_swaps(folder: &Path) -> Result<()> {
     let failed = |error| LogError::io(format!("listing {}", folder.display()), error);
     let entries = io::directory::list(folder).await.map_err(failed)?;
     let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-    let is_temporary = |name: &&String| {
-        let whole = name.strip_suffix(TEMPORARY_SUFFIX);
-        let parsed = whole.and_then(LogFileName::parse);
-        parsed.is_some_and(|parsed| parsed.state == FileState::Cleaned)
-    };
-    for name in names.iter().filter(is_temporary) {
+    let found = Leftovers::find(folder, &names).await?;
+    for name in &found.rest {
         remove(&folder.join(name)).await?;
     }
-    let parsed: Vec<LogFileName> = names
-        .iter()
-        .filter_map(|name| LogFileName::parse(name))
-        .collect();
-    let in_state = |state| parsed.iter().filter(move |name| name.state == state);
-    let unfinished: BTreeSet<Offset> = in_state(FileState::Cleaned)
-        .map(|name| name.offset)
-        .collect();
-    let is_whole =
-        |name: &&LogFileName| name.kind == LogFileKind::Log && !unfinished.contains(&name.offset);
-    let whole: BTreeSet<Offset> = in_state(FileState::Swap)
-        .filter(is_whole)
-        .map(|name| name.offset)
-        .collect();
-    for name in &parsed {
-        let is_left = match name.state {
-            FileState::Cleaned => true,
-            FileState::Swap => !whole.contains(&name.offset),
-            FileState::Live | FileState::Deleted => false,
-        };
-        if is_left {
-            remove(&folder.join(name.to_string())).await?;
+    for (base, ending) in &found.whole {
+        match ending {
+            Ending::Back(what) => {
+                tracing::error!("{what}: the segments that it was made of stay");
+                for kind in SEGMENT_KINDS.into_iter().rev() {
+                    remove(&path_in(folder, *base, kind, FileState::Swap)).await?;
+                }
+            }
+            Ending::Forward(end) => {
+                for name in found.replaced(*base, *end) {
+                    remove(&folder.join(name.to_string())).await?;
+                }
+                sync(folder).await?;
+                rename_swap(folder, *base).await?;
+            }
         }
     }
-    for base in &whole {
-        go_forward(folder, *base, &parsed).await?;
-    }
-    Ok(())
+    sync(folder).await
 }
 
-/// Ends the replacement by the whole segment at `base`.
-async fn go_forward(folder: &Path, base: Offset, names: &[LogFileName]) -> Result<()> {
-    let swap = path_in(folder, base, LogFileKind::Log, FileState::Swap);
-    let end = match end_of(&swap, base).await? {
-        Ok(end) => end,
-        Err(what) => {
-            let is_there =
-                |name: &&LogFileName| **name == LogFileName::live(base, LogFileKind::Log);
-            if names.iter().find(is_there).is_some() {
-                // The old ones are all there still, and the new one is not what was written.
-                tracing::error!(
-                    "{}: {what}: the segments that it was made of stay",
-                    swap.display()
-                );
-                for kind in SEGMENT_KINDS.into_iter().rev() {
-                    remove(&path_in(folder, base, kind, FileState::Swap)).await?;
-                }
-                return sync(folder).await;
-            }
-            // Reads will name the place.
-            base
-        }
-    };
-    for name in names {
-        let is_old = name.offset > base && name.offset < end;
-        let is_of_segment = SEGMENT_KINDS.contains(&name.kind);
-        if name.state == FileState::Live && is_old && is_of_segment {
-            remove(&folder.join(name.to_string())).await?;
-        }
-    }
-    sync(folder).await?;
+/// Gives a new segment's files their names, the batches last.
+async fn rename_swap(folder: &Path, base: Offset) -> Result<()> {
     for kind in SEGMENT_KINDS {
         let live = path_in(folder, base, kind, FileState::Live);
         let swap = path_in(folder, base, kind, FileState::Swap);
@@ -106,7 +143,6 @@ async fn go_forward(folder: &Path, base: Offset, names: &[LogFileName]) -> Resul
                 .map_err(|error| LogError::io(format!("renaming {}", swap.display()), error))?,
         }
         if kind == LogFileKind::IndexSums {
-            // The batches get their name last.
             sync(folder).await?;
         }
     }

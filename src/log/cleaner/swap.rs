@@ -63,7 +63,8 @@ impl Log {
                 && segment.cuts.get() == source.cuts
                 && next == Some(source.end)
         };
-        match group.iter().all(is_same) && !self.is_truncating.get() {
+        let is_outdated = self.cleaning.is_outdated.get() || self.is_truncating.get();
+        match group.iter().all(is_same) && !is_outdated && self.config().compacted {
             true => Ok(()),
             false => Err(LogError::Closed),
         }

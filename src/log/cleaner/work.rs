@@ -64,15 +64,18 @@ impl Work {
         Ok(Mapped::All)
     }
 
-    /// What stays of a chunk whose batches begin at or past `next`.
+    /// What stays of a chunk whose batches begin at or past `next`; the last one of its new segment
+    /// or not.
     ///
     /// # Errors
     /// What is wrong with a batch.
     pub(super) fn filter_chunk(
         &mut self,
-        chunk: &Bytes,
+        (chunk, is_last): (&Bytes, bool),
         mut next: Offset,
     ) -> Result<LeftOfChunk, String> {
+        let last = batches(chunk).last().filter(|_| is_last);
+        self.rules.segment_end = last.map(|(header, _)| header.next_offset());
         let mut out = BytesMut::new();
         let (mut records_read, mut records_kept) = (0, 0);
         for (header, bytes) in batches(chunk) {

@@ -90,14 +90,6 @@ pub(crate) async fn read_log_starts(
     Ok(read.into_iter().collect())
 }
 
-/// Up to where the logs of a directory were cleaned.
-pub(crate) async fn read_cleaned(
-    directory: &Path,
-) -> Result<BTreeMap<(String, PartitionIndex), Offset>, LogError> {
-    let read = read_file(directory, CLEANER_CHECKPOINT).await?;
-    Ok(read.into_iter().collect())
-}
-
 /// The recovery points of a directory.
 pub(crate) async fn read_recovery_points(
     directory: &Path,

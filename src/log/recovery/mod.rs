@@ -31,9 +31,9 @@ mod replay;
 mod ring_reader;
 mod seal;
 
+pub(crate) use checkpoints::read_log_starts;
 pub(crate) use checkpoints::read_recovery_points;
 pub use checkpoints::{CheckpointFile, write_checkpoint};
-pub(crate) use checkpoints::{read_cleaned, read_log_starts};
 pub(crate) use current::read as read_incarnation;
 pub(crate) use folders::{Folder, FolderId, find_folders};
 pub(crate) use lost::is_retired;

@@ -37,7 +37,7 @@ mod verify_test;
 
 use std::path::Path;
 
-use super::cleaner::read_holes;
+use super::cleaner::CleanedMark;
 use super::error::LogError;
 use super::format::file_names::CLEAN_SHUTDOWN;
 use super::recovery::{Access, Folder, find_folders, is_retired};
@@ -79,10 +79,11 @@ pub async fn verify(directory: &Path, mut tell: impl FnMut(Report)) -> Result<Re
             None if journals.is_in_force() => Left::AtRest(known.unwrap_or_default()),
             None => Left::Killed(known.unwrap_or_default()),
         };
+        let mark = CleanedMark::read(&folder.path).await?.unwrap_or_default();
         let expected = Expected {
             folder: &folder.path,
             left,
-            gaps_below: root.cleaned_to(folder).max(read_holes(&folder.path).await?),
+            gaps_below: root.cleaned_to(folder).max(mark.holes_below),
             log_start: root.log_start(folder),
             has_indexes: true,
         };

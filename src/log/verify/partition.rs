@@ -1,6 +1,6 @@
 //! One partition's folder: its segments in order, and what stands beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use super::segment::{Ended, Judgement, SegmentCheck};
 use super::small_files;
 use super::view::SegmentView;
 use crate::base::ids::Offset;
-use crate::io::File;
+use crate::io::{self, File};
+use crate::log::cleaner::{Ending, Leftovers, has_leftovers, swap_path};
 use crate::log::error::LogError;
 use crate::log::format::file_names::{LogFileKind, NEXT_SEGMENT};
 use crate::log::open::{FolderListing, list_folder};
@@ -101,7 +102,8 @@ impl Expected<'_> {
 /// Only where the folder itself cannot be listed.
 pub async fn check_folder(name: &str, expected: &Expected<'_>) -> Result<Report, LogError> {
     let mut report = Report::new(name);
-    let listing = list_folder(expected.folder).await?;
+    let mut listing = list_folder(expected.folder).await?;
+    let swapped = settled(expected.folder, &mut listing, &mut report).await?;
     let mut order = Order::new(
         expected.epochs_until(),
         expected.gaps_below,
@@ -122,13 +124,55 @@ pub async fn check_folder(name: &str, expected: &Expected<'_>) -> Result<Report,
     for (place, (base, end)) in segments.iter().enumerate() {
         let next = bases.get(place + 1).map(|next| Offset(*next));
         let at = (Offset(*base), *end, next);
-        if check_segment(expected, at, (&mut order, &mut report)).await == Ended::Torn {
+        let is_swapped = swapped.contains(base);
+        if check_segment(expected, at, is_swapped, (&mut order, &mut report)).await == Ended::Torn {
             break;
         }
     }
     check_end(expected, &order, &mut report);
     small_files::check_snapshots(expected, &listing, order.end(), &mut report).await;
     Ok(report)
+}
+
+/// A cleaning that a crash broke off: the listing becomes what the next start makes of the folder.
+/// Answers the segments that have not got their names.
+async fn settled(
+    folder: &Path,
+    listing: &mut FolderListing,
+    report: &mut Report,
+) -> Result<BTreeSet<i64>, LogError> {
+    let mut swapped = BTreeSet::new();
+    if !has_leftovers(&listing.names) {
+        return Ok(swapped);
+    }
+    let found = Leftovers::find(folder, &listing.names).await?;
+    for (base, ending) in found.whole {
+        let path = segment_path(folder, base, LogFileKind::Log);
+        let what = match ending {
+            Ending::Back(what) => {
+                report.add(Problem::of(path, what));
+                continue;
+            }
+            Ending::Forward(end) => {
+                let (base, end) = (base.0, end.0);
+                listing
+                    .segments
+                    .retain(|old, _| *old <= base || *old >= end);
+                end
+            }
+        };
+        let swap = swap_path(folder, base);
+        let failed = |error| LogError::io(format!("looking at {}", swap.display()), error);
+        let metadata = io::directory::metadata(&swap).await.map_err(failed)?;
+        listing.segments.insert(base.0, metadata.len);
+        swapped.insert(base.0);
+        report.notes.push(format!(
+            "{}: the next start puts it in the place of the segments from {base} up to {what}, as \
+             the cleaner was about to",
+            swap.display()
+        ));
+    }
+    Ok(swapped)
 }
 
 /// What the journal itself has lost of the log.
@@ -184,8 +228,12 @@ fn segments_of(
 async fn open(
     expected: &Expected<'_>,
     base: Offset,
+    is_swapped: bool,
 ) -> Result<(std::path::PathBuf, File), LogError> {
-    let path = segment_path(expected.folder, base, LogFileKind::Log);
+    let path = match is_swapped {
+        true => swap_path(expected.folder, base),
+        false => segment_path(expected.folder, base, LogFileKind::Log),
+    };
     let opened = open_under_lock(&path, Access::Look).await;
     let is_last = expected
         .plan()
@@ -203,9 +251,10 @@ async fn open(
 async fn check_segment(
     expected: &Expected<'_>,
     (base, end, next): (Offset, u64, Option<Offset>),
+    is_swapped: bool,
     (order, report): (&mut Order, &mut Report),
 ) -> Ended {
-    let (path, file) = match open(expected, base).await {
+    let (path, file) = match open(expected, base, is_swapped).await {
         Ok(opened) => opened,
         Err(error) => {
             let path = segment_path(expected.folder, base, LogFileKind::Log);
@@ -230,8 +279,10 @@ async fn check_segment(
         view = view.over(ranges, ring);
         super::extents::check(&view, ranges, plan, report).await;
     }
-    let is_derived = next.is_some_and(|next| next <= expected.derived_until())
-        || expected.derived_until() == Offset(i64::MAX);
+    // The indexes of one without a name may be under either of its names.
+    let until = expected.derived_until();
+    let is_below = next.is_some_and(|next| next <= until) || until == Offset(i64::MAX);
+    let is_derived = is_below && !is_swapped;
     let check = SegmentCheck {
         folder: expected.folder,
         base,

@@ -43,6 +43,15 @@ impl DecodeLimits {
             window_bytes_max: message_bytes_max.saturating_mul(2).max(WINDOW_BYTES_MIN),
         }
     }
+
+    /// What either of them allows.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            output_bytes_max: self.output_bytes_max.max(other.output_bytes_max),
+            window_bytes_max: self.window_bytes_max.max(other.window_bytes_max),
+        }
+    }
 }
 
 impl Default for DecodeLimits {
