@@ -65,6 +65,8 @@ named! {
         Flushes = "flushes",
         /// Logs cleaned.
         Cleanings = "cleanings",
+        /// Buffers read by cleanings.
+        CleanerReads = "buffers read by cleanings",
         /// Bytes that cleanings went through.
         CleanedBytesRead = "bytes read by cleanings",
         /// Bytes of those that stayed.

@@ -35,29 +35,14 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
     ),
     (
         CLEANER,
-        "a_policy_says_whether_a_topic_is_compacted",
-        &["topic/cleanup.policy", "log.cleanup.policy"],
-    ),
-    (
-        CLEANER,
-        "a_log_is_cleaned_from_a_ratio_on",
+        "a_log_is_cleaned_when_its_policy_ratio_and_lags_say",
         &[
+            "topic/cleanup.policy",
+            "log.cleanup.policy",
             "topic/min.cleanable.dirty.ratio",
             "log.cleaner.min.cleanable.ratio",
-        ],
-    ),
-    (
-        CLEANER,
-        "young_records_stay",
-        &[
             "topic/min.compaction.lag.ms",
             "log.cleaner.min.compaction.lag.ms",
-        ],
-    ),
-    (
-        CLEANER,
-        "old_records_are_due_whatever_the_ratio",
-        &[
             "topic/max.compaction.lag.ms",
             "log.cleaner.max.compaction.lag.ms",
         ],
@@ -72,25 +57,20 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
     ),
     (
         CLEANER,
-        "the_cleaner_runs_when_its_settings_say",
+        "a_cleaner_that_is_not_enabled_does_not_run",
+        &["log.cleaner.enable"],
+    ),
+    (
+        CLEANER,
+        "the_cleaner_works_as_fast_and_with_as_much_memory_as_it_may",
         &[
             "log.cleaner.backoff.ms",
-            "log.cleaner.enable",
             "log.cleaner.threads",
-        ],
-    ),
-    (
-        CLEANER,
-        "a_table_holds_what_its_memory_and_load_allow",
-        &[
             "log.cleaner.dedupe.buffer.size",
             "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.buffer.size",
+            "log.cleaner.io.max.bytes.per.second",
         ],
-    ),
-    (
-        CLEANER,
-        "the_cleaner_moves_so_many_bytes_a_second",
-        &["log.cleaner.io.max.bytes.per.second"],
     ),
     (
         TOPICS,

@@ -127,7 +127,7 @@ impl Process {
         self.signal(Signal::SIGCONT);
     }
 
-    fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 

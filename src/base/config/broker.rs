@@ -173,6 +173,7 @@ impl BrokerConfig {
             connection_creation_rate_max: changed.connection_creation_rate_max,
             producer_id_expiration_ms: changed.producer_id_expiration_ms,
             topic_defaults: changed.topic_defaults,
+            cleaner: changed.cleaner,
             texts: changed.texts,
             ..self.clone()
         }

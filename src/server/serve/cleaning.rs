@@ -169,6 +169,7 @@ impl Cleaner {
         let metrics = self.shard.metrics();
         for (counter, count) in [
             (Counter::Cleanings, 1),
+            (Counter::CleanerReads, stats.reads),
             (Counter::CleanedBytesRead, stats.bytes_read),
             (Counter::CleanedBytesWritten, stats.bytes_written),
             (Counter::CleanedRecordsRead, stats.records_read),
@@ -183,7 +184,7 @@ impl Cleaner {
         });
         tracing::info!(
             "{folder}: cleaned offsets {} to {}: {} of {} records and {} of {} bytes stay, \
-             in {} of {} segments, after {:.3} s",
+             in {} of {} segments, with {} buffers, after {:.3} s",
             stats.first_dirty,
             stats.cleaned_to,
             stats.records_kept,
@@ -192,6 +193,7 @@ impl Cleaner {
             stats.bytes_read,
             stats.segments.1,
             stats.segments.0,
+            stats.reads,
             stats.took.as_secs_f64()
         );
     }

@@ -102,6 +102,11 @@ fn counters(text: &mut Text, observer: &Observer) {
             "Logs cleaned",
         ),
         (
+            Counter::CleanerReads,
+            "coreline_cleaner_reads_total",
+            "Buffers of log.cleaner.io.buffer.size that cleanings read",
+        ),
+        (
             Counter::CleanedBytesRead,
             "coreline_cleaner_read_bytes_total",
             "Bytes that cleanings went through",
