@@ -10,7 +10,7 @@ use coreline::log::{Log, LogError};
 
 use crate::client;
 use crate::directories;
-use crate::model::{Fate, LogModel, LogState, Model};
+use crate::model::{Entry, Fate, LogModel, LogState, Model};
 use crate::payload::Payload;
 use crate::plan::Theme;
 use crate::world::World;
@@ -31,10 +31,19 @@ impl LogModel {
         held.map_or(self.end(), |entry| entry.base.min(offset))
     }
 
+    /// Whether a truncation to `offset` may leave that end: of a compacted log the batch that held
+    /// the offset may be gone.
+    fn may_end_at(&self, offset: i64, end: i64) -> bool {
+        let cut = self.cut_at(offset);
+        let is_gone = |at| self.excused.contains(&at);
+        let compacted = self.config.compacted;
+        end == cut || compacted && (cut..=offset).contains(&end) && (cut..end).all(is_gone)
+    }
+
     /// Whether a log that starts and ends there has gone through `change`.
     fn shows(&self, change: Change, start: i64, end: i64) -> bool {
         match change {
-            Change::Truncate(offset) => end == self.cut_at(offset),
+            Change::Truncate(offset) => self.may_end_at(offset, end),
             Change::Reset(offset) => start == offset && end == offset,
             Change::LogStart(offset) => start > self.log_start && start <= offset,
         }
@@ -65,7 +74,11 @@ impl Model {
         for known in [&mut log.claimed, &mut log.stable, &mut log.observed] {
             *known = (*known).min(end);
         }
-        let kept = log.entries.partition_point(|entry| entry.base < end);
+        log.excused.retain(|offset| *offset < end);
+        log.cut_at = end;
+        let compacted = log.config.compacted;
+        let is_kept = |entry: &Entry| entry.base < end && (!compacted || entry.last < end);
+        let kept = log.entries.partition_point(is_kept);
         let gone: Vec<u64> = log
             .entries
             .drain(kept..)
@@ -84,7 +97,7 @@ impl Model {
     pub fn reset(&mut self, generation: u64, offset: i64) {
         self.truncated(generation, i64::MIN);
         let log = self.log_mut(generation);
-        log.log_start = offset;
+        (log.log_start, log.cut_at) = (offset, offset);
         for known in [&mut log.claimed, &mut log.stable, &mut log.observed] {
             *known = offset;
         }
@@ -136,7 +149,10 @@ async fn finished(
         let (start, end) = (known.log_start, known.end());
         match change {
             Change::Truncate(offset) => {
-                let cut = known.cut_at(offset);
+                let cut = match known.may_end_at(offset, answer) {
+                    true => answer,
+                    false => known.cut_at(offset),
+                };
                 gone = model.truncated(generation, cut);
                 (cut, (start.min(cut), cut))
             }
@@ -171,6 +187,9 @@ async fn finished(
     world.stats.borrow_mut().changes += 1;
     if !gone.is_empty() {
         world.stats.borrow_mut().cuts += 1;
+    }
+    // Of a compacted log what came before it may have gone: it would leave a gap in the sequence.
+    if !gone.is_empty() && !log.config().compacted {
         send_again(world, generation, log, &gone).await;
     }
 }

@@ -11,6 +11,7 @@ use coreline::io::{TaskClass, now, sleep, spawn, wall_clock};
 use coreline::log::{AppendContext, AppendError, Appended, Log, LogError, ReadLimit};
 
 use crate::changes;
+use crate::compaction;
 use crate::directories;
 use crate::logs;
 use crate::model::LogState;
@@ -90,7 +91,7 @@ async fn pause(world: &World) {
 }
 
 /// A log that takes appends now.
-fn pick(world: &World) -> Option<(u64, Rc<Log>)> {
+pub fn pick(world: &World) -> Option<(u64, Rc<Log>)> {
     let handles = world.handles.borrow();
     if handles.is_empty() {
         return None;
@@ -104,6 +105,9 @@ fn pick(world: &World) -> Option<(u64, Rc<Log>)> {
 }
 
 async fn act(world: &Rc<World>, sessions: &mut Vec<Session>, running: &Rc<Cell<usize>>) {
+    if world.plan.compaction && world.one_in(5) {
+        return compaction::clean(world, running);
+    }
     let theme = world.plan.theme;
     let dice = world.below(200);
     let deletions = if theme == Theme::Deletions { 20 } else { 2 };
@@ -158,8 +162,16 @@ async fn read(world: &Rc<World>, generation: u64, log: &Rc<Log>) {
         _ if is_changed => {}
         Ok(read) => {
             let bytes = read.slices.concat();
-            if from < end.0 && bytes.is_empty() && is_open(world, generation) {
-                world.accuse(format!("a read at {from} below {end} gave nothing"));
+            let is_hole = log.config().compacted
+                && world
+                    .model
+                    .borrow()
+                    .missing(generation, from, end.0)
+                    .is_none();
+            if from < end.0 && bytes.is_empty() && !is_hole && is_open(world, generation) {
+                world.accuse(format!(
+                    "a read of log {generation} at {from} below {end} gave nothing"
+                ));
             }
             if is_open(world, generation) {
                 world.check(world.model.borrow().check_read(generation, from, &bytes));
@@ -261,7 +273,10 @@ async fn append(
 ) {
     let place = session(world, sessions, generation);
     let producer = place.map(|place| sessions[place].producer);
-    let payload = new_payload(world, producer);
+    let payload = match log.config().compacted {
+        true => compaction::keyed(world, new_payload(world, producer)),
+        false => new_payload(world, producer),
+    };
     let appended = match append_known(world, generation, &log, &payload).await {
         Ok(appended) => appended,
         Err(error) => {

@@ -9,6 +9,7 @@ use coreline::base::random::Random;
 use coreline::io::directory;
 use coreline::log::{Log, LogConfig, LogError, LogEvent, LogIdentity, ReadLimit, ShardLogs};
 
+use crate::compaction;
 use crate::directories;
 use crate::model::LogState;
 use crate::plan::Theme;
@@ -290,6 +291,10 @@ pub async fn create_new(world: &Rc<World>) -> Result<(), String> {
             segment_index_bytes: 4096,
             write_caching: caching,
             ..LogConfig::default()
+        };
+        let config = match world.plan.compaction && world.below(3) > 0 {
+            true => compaction::config(world, config),
+            false => config,
         };
         model.add_log(identity, config)
     };

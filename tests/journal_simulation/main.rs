@@ -1,7 +1,7 @@
 //! The log and its journal on the simulated disk (JOURNAL §8): every log compared with a model
 //! after power cuts and kills at any step, crashes during recovery, changed shard counts, a full
 //! ring, a full disk, failing writes and flushes, damage; and several directories, one of which
-//! fails or is missing.
+//! fails or is missing; and compacted logs that are cleaned beside all that.
 //!
 //! `CORELINE_SIM_SEEDS=2000` sets the dose (100 by default); seed n belongs to theme n modulo 10. A
 //! tenth of the dose, all themes in it, runs a second time and must leave the same trace.
@@ -12,6 +12,7 @@
 
 mod changes;
 mod client;
+mod compaction;
 mod damage;
 mod directories;
 mod life;
@@ -143,6 +144,28 @@ fn a_directory_fails_or_is_missing_and_the_others_lose_nothing() {
 }
 
 #[test]
+fn compacted_logs_keep_the_last_of_each_key() {
+    let run = |seed| simulate(&Plan::with_compaction(seed)).map_err(|what| (seed, what));
+    let (mut sum, mut failed) = (Stats::default(), Vec::new());
+    let seeds = number("CORELINE_SIM_SEED").map_or(0..seeds() / 20, |seed| seed..seed + 1);
+    let alone = seeds.end - seeds.start == 1;
+    for outcome in seeds.map(run) {
+        match outcome {
+            Ok(stats) => sum.add(&stats),
+            Err((seed, what)) => {
+                if failed.len() < TOLD_MAX {
+                    println!("CORELINE_SIM_SEED={seed} (compaction): {what}");
+                }
+                failed.push(seed);
+            }
+        }
+    }
+    println!("{sum:?}");
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(alone || sum.replaced_segments > 30 && sum.cleanings > 10);
+}
+
+#[test]
 fn a_seed_replays_bit_identically() {
     let replayed = (seeds() / 10).max(THEMES.len() as u64);
     let mut hashes = std::collections::BTreeSet::new();
@@ -152,6 +175,8 @@ fn a_seed_replays_bit_identically() {
         assert_eq!(first, simulate(&plan), "seed {seed}");
         hashes.insert(first.map_or(0, |stats| stats.trace_hash));
     }
+    let compaction = Plan::with_compaction(replayed);
+    assert_eq!(simulate(&compaction), simulate(&compaction), "compaction");
     assert_eq!(
         hashes.len() as u64,
         replayed,

@@ -73,14 +73,23 @@ pub struct LogModel {
     pub appending: u32,
     /// Somebody wants the log for himself: no new appends.
     pub reserved: bool,
+    /// Offsets of a compacted log whose records a cleaning may have taken.
+    pub excused: BTreeSet<i64>,
+    /// Where a compacted log was cut last, perhaps in a hole.
+    pub cut_at: i64,
+    /// Attempts that were there at the last start.
+    pub found: BTreeSet<u64>,
 }
 
 impl LogModel {
     /// The end as far as is known.
     pub fn end(&self) -> i64 {
-        self.entries
-            .last()
-            .map_or(self.log_start, |entry| entry.last + 1)
+        let last = self.entries.last();
+        let end = last.map_or(self.log_start, |entry| entry.last + 1);
+        match self.config.compacted {
+            true => end.max(self.cut_at),
+            false => end,
+        }
     }
 
     fn floor(&self, power_lost: bool) -> i64 {
@@ -136,6 +145,9 @@ impl Model {
             observed: 0,
             appending: 0,
             reserved: false,
+            excused: BTreeSet::new(),
+            cut_at: 0,
+            found: BTreeSet::new(),
         };
         self.logs.insert(self.next_generation, log);
         self.next_generation
@@ -152,6 +164,11 @@ impl Model {
         let payload = |entry: &Entry| self.attempts[entry.attempt as usize].payload;
         let entries = self.log(generation).entries.iter();
         entries.map(|entry| (payload(entry), *entry)).collect()
+    }
+
+    /// What an attempt appended.
+    pub fn payload(&self, attempt: u64) -> Payload {
+        self.attempts[attempt as usize].payload
     }
 
     /// The number of the next attempt.
@@ -236,8 +253,13 @@ impl Model {
             "{name} at offset {}: attempt {}",
             found.base_offset, found.attempt
         );
-        if found.base_offset != next {
+        let is_compacted = log.config.compacted;
+        let missing = || self.missing(generation, next, found.base_offset);
+        if found.base_offset < next || found.base_offset > next && !is_compacted {
             return Err(format!("{at}: offset {next} was expected"));
+        }
+        if let Some(offset) = missing() {
+            return Err(format!("{at}: offset {offset} is missing"));
         }
         if self.journal_damaged && found.last_offset < log.log_start {
             let known = self.attempts.get(found.attempt as usize);
@@ -253,7 +275,10 @@ impl Model {
         if attempt.generation != generation {
             return Err(format!("{at} belongs to another log"));
         }
-        if !is_same(&attempt.payload, found.bytes) {
+        if is_compacted {
+            let checked = self.check_cleaned(generation, found);
+            checked.map_err(|what| format!("{at}: {what}"))?;
+        } else if !is_same(&attempt.payload, found.bytes) {
             return Err(format!("{at} was changed"));
         }
         let expected = log
@@ -277,8 +302,15 @@ impl Model {
         let (mut rest, mut next) = (bytes, None);
         while !rest.is_empty() {
             let (found, after) = take_batch(rest)?;
-            let expected = next.unwrap_or(found.base_offset);
-            if next.is_none() && !(found.base_offset <= from && from <= found.last_offset) {
+            let is_compacted = self.log(generation).config.compacted;
+            let first = if is_compacted {
+                from.min(found.base_offset)
+            } else {
+                found.base_offset
+            };
+            let expected = next.unwrap_or(first);
+            let is_early = found.base_offset <= from || is_compacted;
+            if next.is_none() && !(is_early && from <= found.last_offset) {
                 return Err(format!("a read from {from} began at {}", found.base_offset));
             }
             self.check_batch(generation, &found, expected)?;
@@ -321,7 +353,9 @@ impl Model {
             next = found.last_offset + 1;
             rest = after;
         }
-        if next != end {
+        let is_compacted = log.config.compacted;
+        let is_hole = is_compacted && next < end && self.missing(generation, next, end).is_none();
+        if next != end && !is_hole {
             return Err(format!(
                 "{name} serves up to {next} but says it ends at {end}"
             ));
@@ -334,6 +368,11 @@ impl Model {
                 self.power_lost
             ));
         }
+        let found: BTreeSet<u64> = entries.iter().map(|entry| entry.attempt).collect();
+        if is_compacted {
+            let merged = self.with_cleaned(generation, entries, (bytes, (start, end)));
+            entries = merged.map_err(|what| format!("{name}: {what}"))?;
+        }
         let there: BTreeSet<u64> = entries.iter().map(|entry| entry.attempt).collect();
         for (attempt, known) in self.attempts.iter_mut().enumerate() {
             if known.generation == generation && known.fate != Fate::Refused {
@@ -342,6 +381,9 @@ impl Model {
             }
         }
         let log = self.log_mut(generation);
+        log.excused.retain(|offset| *offset < end);
+        log.found = found;
+        log.cut_at = end;
         log.entries = entries;
         log.log_start = start;
         log.claimed = end;

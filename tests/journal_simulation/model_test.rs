@@ -5,12 +5,13 @@ use coreline::base::time::TimestampMs;
 use coreline::log::{Appended, LogConfig, LogIdentity};
 
 use crate::changes::Change;
+use crate::compaction;
 use crate::model::Model;
 use crate::payload::Payload;
 
-struct Case {
-    model: Model,
-    log: u64,
+pub struct Case {
+    pub model: Model,
+    pub log: u64,
 }
 
 impl Case {
@@ -31,12 +32,22 @@ impl Case {
         Self { model, log }
     }
 
+    pub fn compacted() -> Self {
+        let mut case = Self::new(false);
+        let log = case.model.log_mut(case.log);
+        (log.config.compacted, log.config.delete_retention_ms) = (true, u64::MAX);
+        case
+    }
+
     fn payload(&mut self) -> Payload {
         let payload = Payload {
             attempt: self.model.next_attempt(),
             records: 2,
             value_bytes: 50,
-            timestamp: 1,
+            timestamp: match self.model.log(self.log).config.compacted {
+                true => compaction::time_of(self.model.next_attempt()),
+                false => 1,
+            },
             producer: None,
         };
         self.model.attempt(self.log, payload);
@@ -44,7 +55,7 @@ impl Case {
     }
 
     /// An append of two records that returned.
-    fn append(&mut self) -> Payload {
+    pub fn append(&mut self) -> Payload {
         let payload = self.payload();
         let base_offset = Offset(self.model.log(self.log).end());
         let answer = Appended {
@@ -61,7 +72,7 @@ impl Case {
         payload
     }
 
-    fn settle(&mut self, batches: &[(Payload, i64)]) -> Result<(), String> {
+    pub fn settle(&mut self, batches: &[(Payload, i64)]) -> Result<(), String> {
         self.settle_under(batches, 3)
     }
 

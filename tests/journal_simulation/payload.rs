@@ -3,10 +3,13 @@
 
 use coreline::base::random::Random;
 
+use crate::compaction;
+
 /// Bytes of a batch before its records.
 pub const HEADER_BYTES: usize = 61;
 const CRC_AT: usize = 17;
 const ATTRIBUTES_AT: usize = 21;
+const LARGEST_TIMESTAMP_AT: usize = 35;
 
 /// Who produces, for idempotence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub struct Payload {
     pub producer: Option<Producer>,
 }
 
-fn put_varint(out: &mut Vec<u8>, value: i64) {
+pub fn put_varint(out: &mut Vec<u8>, value: i64) {
     let mut rest = ((value << 1) ^ (value >> 63)) as u64;
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);
@@ -91,7 +94,10 @@ impl Payload {
         out.extend_from_slice(&sequence.to_be_bytes());
         out.extend_from_slice(&self.records.to_be_bytes());
         for delta in 0..self.records {
-            self.put_record(&mut out, i64::from(delta));
+            match compaction::is_keyed(self.timestamp) {
+                true => compaction::put_record(&mut out, self, delta),
+                false => self.put_record(&mut out, i64::from(delta)),
+            }
         }
         let len = (out.len() - 12) as i32;
         out[8..12].copy_from_slice(&len.to_be_bytes());
@@ -134,6 +140,23 @@ pub fn take_batch(bytes: &[u8]) -> Result<(Found<'_>, &[u8]), String> {
             "a batch with a wrong checksum at offset {base_offset}"
         ));
     }
+    let largest_timestamp = i64::from_be_bytes(field(batch, LARGEST_TIMESTAMP_AT)?);
+    let attempt = match compaction::is_keyed(largest_timestamp) {
+        true => compaction::attempt_at(largest_timestamp),
+        false => first_attempt(batch)?,
+    };
+    let found = Found {
+        base_offset,
+        last_offset: base_offset + i64::from(i32::from_be_bytes(field(batch, 23)?)),
+        leader_epoch: i32::from_be_bytes(field(batch, 12)?),
+        attempt,
+        bytes: batch,
+    };
+    Ok((found, rest))
+}
+
+/// The attempt that the first record names.
+fn first_attempt(batch: &[u8]) -> Result<u64, String> {
     // Length (up to 4 bytes), attributes, timestamp delta, offset delta, key length, value length.
     let mut at = HEADER_BYTES;
     let mut skip_varint = || -> Result<(), String> {
@@ -146,14 +169,7 @@ pub fn take_batch(bytes: &[u8]) -> Result<(Found<'_>, &[u8]), String> {
     for _ in 0..6 {
         skip_varint()?;
     }
-    let found = Found {
-        base_offset,
-        last_offset: base_offset + i64::from(i32::from_be_bytes(field(batch, 23)?)),
-        leader_epoch: i32::from_be_bytes(field(batch, 12)?),
-        attempt: u64::from_be_bytes(field(batch, at)?),
-        bytes: batch,
-    };
-    Ok((found, rest))
+    Ok(u64::from_be_bytes(field(batch, at)?))
 }
 
 /// Whether `found` is `payload` with nothing but base offset and leader epoch stamped.

@@ -69,6 +69,8 @@ pub struct Plan {
     pub value_bytes: u64,
     pub large_bytes: u64,
     pub large_one_in: u64,
+    /// Some logs are compacted. Not of [`Plan::new`]: its seeds are [`Plan::with_compaction`]'s.
+    pub compaction: bool,
     pub bug: Option<SeededBug>,
 }
 
@@ -94,6 +96,7 @@ impl Plan {
             value_bytes: 1 << (6 + random.below(9)),
             large_bytes: 600 * KIB as u64,
             large_one_in: 25,
+            compaction: false,
             bug: None,
         };
         // A batch larger than a segment is refused.
@@ -139,6 +142,18 @@ impl Plan {
             directories: 2 + (seed / THEMES.len() as u64 % 2) as usize,
             disk_bytes: 640 * MIB as u64,
             logs_max: plan.logs_max.max(6),
+            ..plan
+        }
+    }
+
+    /// The plan of `seed` with compacted logs, few so that each gets much.
+    pub fn with_compaction(seed: u64) -> Self {
+        let plan = Self::new(seed);
+        Self {
+            compaction: true,
+            logs_max: 2 + (seed / THEMES.len() as u64 % 3) as usize,
+            operations: 60 + plan.operations,
+            large_one_in: plan.large_one_in * 4,
             ..plan
         }
     }

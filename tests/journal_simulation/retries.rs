@@ -27,9 +27,16 @@ pub async fn retry_known(world: &World, generation: u64, log: &Rc<Log>) -> Resul
         }
     }
     let end = log.log_end_offset();
+    // Of one that was cleaned the last batch of each producer is left for sure.
+    let is_compacted = log.config().compacted;
+    let found = world.model.borrow().log(generation).found.clone();
     for batches in of_producer.into_values() {
-        let known = batches.len().saturating_sub(KNOWN_BATCHES);
+        let known_batches = if is_compacted { 1 } else { KNOWN_BATCHES };
+        let known = batches.len().saturating_sub(known_batches);
         for (payload, entry) in &batches[known..] {
+            if is_compacted && !found.contains(&entry.attempt) {
+                continue;
+            }
             retry(world, log, payload, entry).await?;
         }
     }

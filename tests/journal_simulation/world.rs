@@ -73,6 +73,9 @@ pub struct Stats {
     /// Lives in which a directory was missing, and in which one failed while others served.
     pub missing_directories: u64,
     pub failed_directories: u64,
+    /// Cleanings that came to their end, and the segments that they replaced.
+    pub cleanings: u64,
+    pub replaced_segments: u64,
     pub damages: u64,
     pub damaged_logs: u64,
     pub trace_hash: u64,
@@ -98,6 +101,8 @@ impl Stats {
             (&mut self.verified, other.verified),
             (&mut self.missing_directories, other.missing_directories),
             (&mut self.failed_directories, other.failed_directories),
+            (&mut self.cleanings, other.cleanings),
+            (&mut self.replaced_segments, other.replaced_segments),
             (&mut self.damages, other.damages),
             (&mut self.damaged_logs, other.damaged_logs),
         ] {
