@@ -34,7 +34,10 @@ impl<'a> Chunks<'a> {
     /// of its name.
     pub(crate) async fn new(segment: &'a Segment, limits: ChunkLimits) -> Result<Self> {
         Ok(Self {
-            file: segment.reader().await?,
+            file: segment
+                .reader()
+                .await
+                .map_err(|error| of_gone(segment, error))?,
             segment,
             position: 0,
             limits,
@@ -56,7 +59,10 @@ impl<'a> Chunks<'a> {
         let mut wanted = buffer_bytes.min(left) as usize;
         loop {
             let read = read_exactly(&self.file, self.position, wanted).await;
-            let bytes = read.map_err(|error| self.segment.failed("reading", error))?;
+            let bytes = read.map_err(|error| {
+                let error = self.segment.failed("reading", error);
+                of_gone(self.segment, error)
+            })?;
             match whole_batches(&bytes) {
                 Whole::Batches(length) => {
                     self.position += length as u64;
@@ -79,6 +85,14 @@ impl<'a> Chunks<'a> {
     pub(crate) fn damaged(&self, what: &str) -> LogError {
         let (path, position) = (self.segment.path(), self.position);
         LogError::Damaged(format!("{} at byte {position}: {what}", path.display()))
+    }
+}
+
+/// Retention, or whoever cuts the log, has taken the segment away: no failure of the disk.
+fn of_gone(segment: &Segment, error: LogError) -> LogError {
+    match segment.is_gone() {
+        true => LogError::Closed,
+        false => error,
     }
 }
 

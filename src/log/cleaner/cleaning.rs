@@ -222,6 +222,8 @@ impl Log {
     /// so before anything is cut. The caller has the log's shape.
     pub(crate) async fn note_cut_ahead(&self, end: Offset) -> Result<()> {
         let cleaning = &self.cleaning;
+        // Files go first, then what memory holds of them: a pass must not take that for a failure.
+        cleaning.is_outdated.set(true);
         let mut mark = cleaning.mark.get();
         if mark.cleaned_to > end {
             mark.cleaned_to = end;
