@@ -26,8 +26,8 @@ struct Cut {
 }
 
 impl Log {
-    /// Drops all batches from the one that holds `offset` on, durably; answers the new end. The
-    /// log's start is never past it.
+    /// Drops all batches from the one that holds `offset` on, durably; answers the new end, which is
+    /// that of the last batch left. The log's start is never past it.
     ///
     /// # Errors
     /// [`LogError`] when the log does not take changes or its files cannot be changed. A full disk
@@ -204,7 +204,8 @@ impl Log {
         ends.durable_place.set(place);
     }
 
-    /// The batch that holds `offset`, or the first one past it.
+    /// The batch that holds `offset`, or the first one past it. The log ends after the batch before
+    /// that: where a cleaning has left a hole there, a start finds no other end.
     async fn find_cut(&self, offset: Offset) -> Result<Cut> {
         let found = {
             let segments = self.segments.borrow();
@@ -220,38 +221,36 @@ impl Log {
         };
         let loaded = proven.and(self.load_index(&segment).await);
         let start = match loaded {
+            // A batch that ends before `offset`, so that its end is known.
             Ok(()) => {
+                let below = Offset(offset.0.saturating_sub(1));
                 let index = segment.index.borrow();
                 let index = index.as_ref();
-                index.map_or(0, |index| u64::from(index.offsets.lookup(offset).position))
+                index.map_or(0, |index| u64::from(index.offsets.lookup(below).position))
             }
             Err(_) => 0,
         };
         let size = segment.size.get();
         let file = segment.reader().await?;
         let mut scanner = Scanner::headers(&file, start.min(size), size);
+        let (mut position, mut end) = (size, segment.base_offset);
         loop {
             match scanner.next().await {
                 Ok(batch) if batch.header.last_offset() >= offset => {
-                    let (position, end) = (batch.position, offset.min(batch.header.base_offset));
-                    return Ok(Cut {
-                        segment,
-                        position,
-                        end,
-                    });
+                    position = batch.position;
+                    break;
                 }
-                Ok(_) => {}
-                Err(ScanEnd::Complete) => {
-                    return Ok(Cut {
-                        segment,
-                        position: size,
-                        end: offset,
-                    });
-                }
+                Ok(batch) => end = batch.header.next_offset(),
+                Err(ScanEnd::Complete) => break,
                 Err(ScanEnd::Invalid(what)) => return Err(LogError::Damaged(what)),
                 Err(ScanEnd::Failed(error)) => return Err(segment.failed("reading", error)),
             }
         }
+        Ok(Cut {
+            segment,
+            position,
+            end,
+        })
     }
 
     /// Removes the files of later segments, from the back.

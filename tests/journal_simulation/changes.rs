@@ -31,13 +31,12 @@ impl LogModel {
         held.map_or(self.end(), |entry| entry.base.min(offset))
     }
 
-    /// Whether a truncation to `offset` may leave that end: of a compacted log the batch that held
-    /// the offset may be gone.
+    /// Whether a truncation to `offset` may leave that end: of a compacted log the batches before
+    /// it may be gone, and it ends with the last one left.
     fn may_end_at(&self, offset: i64, end: i64) -> bool {
         let cut = self.cut_at(offset);
-        let is_gone = |at| self.excused.contains(&at);
-        let compacted = self.config.compacted;
-        end == cut || compacted && (cut..=offset).contains(&end) && (cut..end).all(is_gone)
+        let is_gone = |at| at < self.log_start || self.excused.contains(&at);
+        end == cut || self.config.compacted && end < cut && (end..cut).all(is_gone)
     }
 
     /// Whether a log that starts and ends there has gone through `change`.

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::chunks::{ChunkLimits, Chunks};
-use super::model_test::{append, closed, config, options, read_from};
+use super::model_test::{append, closed, config, options, read_from, seeds};
 use super::{CleanOptions, CleanOutcome};
-use crate::base::ids::Offset;
+use crate::base::ids::{BrokerEpoch, Offset};
 use crate::base::limits::{KIB, MIB};
 use crate::base::random::Random;
 use crate::base::time::TimestampMs;
 use crate::io::sim::{SimDisk, SimDiskOptions, SimRuntime};
 use crate::io::{self, TaskClass};
 use crate::log::log_test::{context, identity, start};
-use crate::log::{Log, LogConfig};
+use crate::log::{Log, LogConfig, seal_directory};
 use crate::wire::record_batch::{BatchBuilder, NewRecord};
 
 /// A log whose last segment but the active one supersedes all that comes before it.
@@ -121,6 +121,40 @@ fn a_cut_log_is_dirty_from_the_cut_on_also_after_a_crash() {
         assert_eq!(below.len(), distinct.len(), "a key twice below {cleaned}");
     };
     SimRuntime::new(&disk, 2).block_on(run).unwrap();
+}
+
+#[test]
+fn a_log_that_is_cut_in_a_hole_ends_where_a_start_finds_its_end() {
+    // The hole may be of the beginning of a segment, or lie between two batches.
+    let mut of_holes = 0;
+    for seed in seeds(5) {
+        let disk = SimDisk::new(SimDiskOptions::default(), seed);
+        let mut random = Random::new(seed);
+        let run = async {
+            let logs = start(1, 4 * MIB).await;
+            let log = logs.create_log(identity("a"), config()).await.unwrap();
+            superseded(&log, &mut random).await;
+            closed(&log).await;
+            log.clean(&options(&log)).await.unwrap();
+            let at = Offset(random.below(log.cleaned_to().unwrap().0 as u64) as i64);
+            let end = log.truncate_to(at).await.unwrap();
+            assert_eq!(log.log_end_offset(), end);
+            of_holes += u32::from(end.0 + 6 < at.0);
+            let closed = logs.close().await.unwrap();
+            let sealed = seal_directory(logs.directory(), &closed, BrokerEpoch(1)).await;
+            sealed.unwrap();
+            end
+        };
+        let end = SimRuntime::new(&disk, 1).block_on(run).unwrap();
+        let run = async {
+            let logs = start(2, 4 * MIB).await;
+            let log = logs.open_log(identity("a"), config()).await.unwrap();
+            assert_eq!(log.log_end_offset(), end, "seed {seed}");
+            assert!(log.damage().is_none());
+        };
+        SimRuntime::new(&disk, 2).block_on(run).unwrap();
+    }
+    assert!(of_holes > 1, "{of_holes}");
 }
 
 #[test]

@@ -40,6 +40,8 @@
 //!   it; a log that is cut ends the pass, for the map may hold what is cut off. Broken by lives of
 //!   cleanings, cuts and crashes: `compacted_logs_keep_the_last_of_each_key`, and by a cut in the
 //!   middle of a pass: `a_log_that_is_cut_ends_the_pass`.
+//! * A log that is cut in a hole ends where its last batch does, as the next start will find it.
+//!   Broken by `a_log_that_is_cut_in_a_hole_ends_where_a_start_finds_its_end`.
 //! * No offset at or past the last stable offset, the recovery point or the active segment is
 //!   touched, and nothing younger than `min.compaction.lag.ms`. Broken by questions at each limit:
 //!   `question::tests`.
