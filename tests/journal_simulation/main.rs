@@ -147,7 +147,7 @@ fn a_directory_fails_or_is_missing_and_the_others_lose_nothing() {
 fn compacted_logs_keep_the_last_of_each_key() {
     let run = |seed| simulate(&Plan::with_compaction(seed)).map_err(|what| (seed, what));
     let (mut sum, mut failed) = (Stats::default(), Vec::new());
-    let seeds = number("CORELINE_SIM_SEED").map_or(0..seeds() / 20, |seed| seed..seed + 1);
+    let seeds = number("CORELINE_SIM_SEED").map_or(0..seeds() / 25, |seed| seed..seed + 1);
     let alone = seeds.end - seeds.start == 1;
     for outcome in seeds.map(run) {
         match outcome {

@@ -149,7 +149,7 @@ fn a_crash_at_any_step_of_a_cleaning() {
             // Every step in the full dose; in the small one another few for each kind of end.
             let (mut step, stride) = match std::env::var("CORELINE_ACCEPT").is_ok() {
                 true => (0, 1),
-                false => (u64::from(is_power_cut), 11),
+                false => (u64::from(is_power_cut), 23),
             };
             while !crash_at(step, seed, is_power_cut) {
                 step += stride;
