@@ -26,8 +26,8 @@ struct Cut {
 }
 
 impl Log {
-    /// Drops all batches from the one that holds `offset` on, durably; answers the new end, which is
-    /// that of the last batch left. The log's start is never past it.
+    /// Drops all batches from the one that holds `offset` on, durably; answers the new end, that of
+    /// the last batch left. The log's start is never past it.
     ///
     /// # Errors
     /// [`LogError`] when the log does not take changes or its files cannot be changed. A full disk
