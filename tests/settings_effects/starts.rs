@@ -423,11 +423,15 @@ fn memory_and_cores_are_divided_as_the_settings_say() {
         "coreline.requests.bytes=33554432",
         "coreline.journal.bytes=8388608",
     ]);
-    assert_eq!(
-        process.metric("coreline_shard_partitions").1,
-        2,
-        "coreline.cores"
-    );
+    // A shard is told of once it has first answered.
+    let started = Instant::now();
+    while process.metric("coreline_shard_partitions").1 != 2 {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "coreline.cores"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let assert_near = |name: &str, wanted: f64| {
         let found = process.budget(name);
         assert!(
