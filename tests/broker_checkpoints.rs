@@ -12,7 +12,7 @@ use coreline::base::error_code::ErrorCode;
 use coreline::wire::messages::produce::ProduceResponse;
 
 /// Within this many intervals have passed, on a loaded machine too.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(20);
+const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
 fn options() -> HarnessOptions {
     HarnessOptions {
