@@ -105,7 +105,8 @@ fn a_checkpoint_holds_open_logs_and_those_with_a_folder() {
             .unwrap();
         let open = [(key("open"), Offset(3)), (key("new"), Offset(0))].into();
         for file in CheckpointFile::ALL {
-            write_checkpoint(&directory, file, &open).await.unwrap();
+            let has_others = write_checkpoint(&directory, file, &open).await.unwrap();
+            assert_eq!(has_others, file == CheckpointFile::RecoveryPoints);
         }
         let read = async |name: &str| {
             let bytes = io::directory::read_file(&directory.join(name), MIB)
@@ -125,6 +126,13 @@ fn a_checkpoint_holds_open_logs_and_those_with_a_folder() {
             [(key("open"), Offset(3))].into()
         );
         assert_eq!(read("replication-offset-checkpoint").await, open);
+        // The same offsets once more, after the other log's folder has gone: so does its line.
+        io::directory::remove_all(&directory.join("kept-0"))
+            .await
+            .unwrap();
+        let points = CheckpointFile::RecoveryPoints;
+        assert!(!write_checkpoint(&directory, points, &open).await.unwrap());
+        assert_eq!(read(RECOVERY_POINT_CHECKPOINT).await, open);
     };
     SimRuntime::new(&disk, 1).block_on(test).unwrap();
 }

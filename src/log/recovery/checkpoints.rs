@@ -49,6 +49,7 @@ impl CheckpointFile {
 }
 
 /// Writes the offsets of the open logs durably; of others, those lines stay whose folder is there.
+/// Answers whether some did: such a log may be one whose folder is about to go.
 ///
 /// # Errors
 /// What the file system answers.
@@ -56,23 +57,29 @@ pub async fn write_checkpoint(
     directory: &Path,
     file: CheckpointFile,
     open: &PartitionOffsets,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
-    let mut offsets = read_file(directory, file.name()).await?;
+    let path = directory.join(file.name());
+    let before = read_small(&path).await?;
+    let mut offsets = decode_or_none(before.as_deref());
     offsets.retain(|key, _| !open.contains_key(key));
     if !offsets.is_empty() {
         let entries = io::directory::list(directory).await.map_err(failed)?;
         let folders: BTreeSet<String> = entries.into_iter().map(|entry| entry.name).collect();
         offsets.retain(|(topic, partition), _| folders.contains(&format!("{topic}-{partition}")));
     }
+    let has_others = !offsets.is_empty();
     offsets.extend(open.clone());
     if file == CheckpointFile::LogStarts {
         // As in Kafka, a log that starts at 0 has no line.
         offsets.retain(|_, offset| *offset > Offset(0));
     }
-    let path = directory.join(file.name());
-    let written = io::directory::write_file_durably(&path, &encode(&offsets)).await;
-    written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))
+    let after = encode(&offsets);
+    if before.as_deref() != Some(after.as_ref()) {
+        let written = io::directory::write_file_durably(&path, &after).await;
+        written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
+    }
+    Ok(has_others)
 }
 
 /// Both files that recovery needs, in memory.
@@ -99,11 +106,15 @@ pub(crate) async fn read_recovery_points(
 }
 
 async fn read_file(directory: &Path, name: &str) -> Result<PartitionOffsets, LogError> {
-    match read_small(&directory.join(name)).await? {
-        // Kafka too goes on without a checkpoint that it cannot read: it only costs time.
-        Some(bytes) => Ok(decode(&bytes).unwrap_or_default()),
-        None => Ok(PartitionOffsets::default()),
-    }
+    let bytes = read_small(&directory.join(name)).await?;
+    Ok(decode_or_none(bytes.as_deref()))
+}
+
+/// Kafka too goes on without a checkpoint that it cannot read: it only costs time.
+fn decode_or_none(bytes: Option<&[u8]>) -> PartitionOffsets {
+    bytes
+        .and_then(|bytes| decode(bytes).ok())
+        .unwrap_or_default()
 }
 
 impl Checkpoints {
@@ -124,6 +135,16 @@ impl Checkpoints {
             written.map_err(|error| LogError::io(format!("writing {}", path.display()), error))?;
         }
         Ok(())
+    }
+
+    /// Leaves out logs without a folder: deleted ones, whose lines no look has taken out yet.
+    pub(super) fn keep_only(&mut self, folders: &[Folder]) {
+        let there: BTreeSet<_> = folders
+            .iter()
+            .map(|folder| (folder.topic.clone(), folder.partition))
+            .collect();
+        self.recovery_points.retain(|key, _| there.contains(key));
+        self.log_starts.retain(|key, _| there.contains(key));
     }
 
     pub(super) fn recovery_point(&self, folder: &Folder) -> Offset {

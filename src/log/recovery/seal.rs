@@ -35,6 +35,7 @@ pub async fn seal_directory(
 ) -> Result<(), LogError> {
     let failed = |error| LogError::io(format!("sealing {}", directory.display()), error);
     let mut checkpoints = Checkpoints::read(directory).await?;
+    checkpoints.keep_only(&list_folders(directory).await?);
     closed.iter().for_each(|log| checkpoints.set_closed(log));
     checkpoints.write(directory).await?;
     let cleaned = closed.iter().filter_map(|log| {

@@ -27,7 +27,8 @@ const WAIT_STEP: Duration = Duration::from_millis(2);
 pub struct Checkpoints {
     publisher: Rc<Publisher>,
     directories: Vec<PathBuf>,
-    /// What was written last in each directory: nothing is written twice.
+    /// What was written last in each directory, where the file has nothing else: nothing is written
+    /// twice.
     written: RefCell<BTreeMap<(PathBuf, CheckpointFile), Offsets>>,
     is_stopping: Cell<bool>,
     writes: Cell<usize>,
@@ -95,9 +96,9 @@ impl Checkpoints {
         }
         self.writes.set(self.writes.get() + 1);
         match write_checkpoint(directory, file, &offsets).await {
-            Ok(()) => {
-                self.written.borrow_mut().insert(key, offsets);
-            }
+            // A line of a log that is not open stays as long as its folder: the next look tells.
+            Ok(true) => drop(self.written.borrow_mut().remove(&key)),
+            Ok(false) => drop(self.written.borrow_mut().insert(key, offsets)),
             Err(error) => tell(&error),
         }
         self.writes.set(self.writes.get() - 1);
