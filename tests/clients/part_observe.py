@@ -18,8 +18,8 @@ RECORDS = 20_000
 STYLE_OF_KAFKA = re.compile(
     r"(kafka_server_(delayedoperationpurgatory_purgatorysize|"
     r"group_coordinator_metrics_group_completed_rebalance_count|"
-    r"log_logcleanermanager_uncleanable_(partitions_count|bytes)|"
     r"socket_server_metrics_connection_(count|creation_rate|close_rate))|"
+    r"kafka_log_logcleanermanager_uncleanable_(partitions_count|bytes)|"
     r"kafka_consumergroup_(lag|current_offset)_sum|redpanda_kafka_consumer_group_lag_sum) "
     r"(label names should be written in 'snake_case' not 'camelCase'|"
     r'non-histogram and non-summary metrics should not have "_(count|sum)" suffix)$')
