@@ -1,7 +1,7 @@
 //! Several log directories: where partitions go, what survives, and what becomes of the others when
 //! one fails, is taken away or comes back.
 //!
-//! Over 500 lines, as nine tests that need nothing of each other share the folders and their questions.
+//! Over 500 lines, as ten tests that need nothing of each other share the folders and their questions.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broker;
@@ -18,10 +18,12 @@ use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::Uuid;
 use coreline::io::uring::{Fault, FaultHook, OperationKind, ShardFaults};
 use coreline::log::format::meta_properties::MetaProperties;
+use coreline::server::groups;
 use coreline::wire::messages::describe_log_dirs::{
     DescribeLogDirsRequest, DescribeLogDirsResponse,
 };
 use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
 use coreline::wire::messages::list_offsets::ListOffsetsResponse;
 use coreline::wire::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use coreline::wire::messages::produce::ProduceResponse;
@@ -306,6 +308,44 @@ fn a_directory_that_fails_takes_its_partitions_alone() {
         assert_eq!(append(&mut client, "t", index), ErrorCode::NONE);
     }
     assert_eq!(leaders(&mut client, "t")[&4], (1, 0));
+}
+
+/// A client that is told of a coordinator which then is none asks both for ever.
+#[test]
+fn groups_of_a_directory_that_failed_have_no_coordinator() {
+    let failing = FailingDirectory::default();
+    let kinds = &[OperationKind::Write, OperationKind::Sync];
+    let mut harness = Harness::start(HarnessOptions {
+        faults: Some(failing.faults("b", kinds)),
+        ..options(&["a", "b"])
+    });
+    let mut client = harness.connect();
+    let request = FindCoordinatorRequest {
+        coordinator_keys: (0..20).map(|number| number.to_string()).collect(),
+        ..FindCoordinatorRequest::default()
+    };
+    let mut codes = || -> Vec<ErrorCode> {
+        let found: FindCoordinatorResponse = client.ask(&request, 4);
+        let coordinators = found.coordinators.iter();
+        coordinators.map(|one| one.error_code).collect()
+    };
+    assert_eq!(codes(), [ErrorCode::NONE; 20]);
+    harness.create_topic("t", 2);
+    failing.fail();
+    let mut other = harness.connect();
+    let lost = (0..2).filter(|index| append(&mut other, "t", *index) == STORAGE);
+    assert_eq!(lost.count(), 1);
+    assert!(soon(
+        || codes().contains(&ErrorCode::COORDINATOR_NOT_AVAILABLE)
+    ));
+    let home = |key: &String| groups::partition_for(key, 50).0;
+    let led = leaders(&mut other, groups::OFFSETS_TOPIC);
+    for (key, code) in request.coordinator_keys.iter().zip(codes()) {
+        let has_leader = led[&home(key)].0 == 1;
+        assert_eq!(code.is_none(), has_leader, "{key}: {code:?}");
+    }
+    assert!(codes().contains(&ErrorCode::NONE), "the other directory's");
+    assert!(!harness.stop().is_clean, "one directory did not close");
 }
 
 fn told_of_the_failure(harness: &Harness) {

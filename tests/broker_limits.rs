@@ -4,13 +4,14 @@
 
 mod broker;
 
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
 use broker::{Client, Harness, HarnessOptions, batch, requests};
 use coreline::base::error_code::ErrorCode;
 use coreline::base::limits::JOURNAL_BYTES_MIN;
 use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
+use coreline::wire::messages::metadata::{MetadataRequest, MetadataResponse};
 use coreline::wire::messages::produce::ProduceResponse;
 
 /// Long enough that a connection that is served would have been answered.
@@ -154,6 +155,28 @@ fn a_request_for_more_partitions_than_the_journal_has_blocks_holds_nobody_up() {
         assert_eq!(appended(&answered), all);
         let took = sent_at.elapsed();
         assert!(took < Duration::from_secs(40), "{took:?}");
+    }
+}
+
+/// As librdkafka 2.12 asks for all topics: `null` takes one byte of the four that it kept for the
+/// number of topics, and three are left at the end. Apache Kafka answers that.
+#[test]
+fn bytes_after_the_last_field_of_a_request_are_passed_over() {
+    let harness = start(|_| {});
+    let mut client = harness.connect();
+    client.create_topic_with("t", 1, &[]);
+    let request = MetadataRequest {
+        topics: None,
+        ..MetadataRequest::default()
+    };
+    let mut bytes = client.encode(&request, 13);
+    bytes.extend([1, 0, 0]);
+    let length = u32::try_from(bytes.len() - 4).unwrap();
+    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    for _ in 0..2 {
+        client.stream.write_all(&bytes).unwrap();
+        let (_, response) = client.receive::<MetadataResponse>(13);
+        assert_eq!(response.topics[0].name.as_deref(), Some("t"));
     }
 }
 

@@ -44,7 +44,13 @@ pub fn options(config: &BrokerConfig, requests_bytes: usize) -> GroupServiceOpti
         commit_timeout: COMMIT_TIMEOUT,
         load_bytes: LOAD_BYTES,
         codec: Codec::from_id(settings.topic_codec).unwrap_or_default(),
+        has_topic,
     }
+}
+
+fn has_topic(shard: &Rc<Shard>, name: &str) -> bool {
+    let node = shard.attachment::<Node>();
+    node.is_none_or(|node| node.image_ref().topics().by_name(name).is_some())
 }
 
 /// The partition of a group's records (`GroupCoordinatorService.partitionFor`).

@@ -22,7 +22,7 @@ macro_rules! read_by_key {
         match $header.api_key {
             $(<$type as Message>::API_KEY => {
                 let version = $header.api_version;
-                let request = <$type as Message>::decode(&mut $reader, version)?;
+                let request = <$type as Message>::decode_request(&mut $reader, version)?;
                 let mut writer = Writer::default();
                 let written = request.encode(&mut writer, version);
                 Some(written.map(|()| BytesMut::from(writer.into_bytes().as_ref())))

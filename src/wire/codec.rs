@@ -26,6 +26,13 @@ pub trait Message: WireType {
         decode_body(reader, version, &Self::VERSIONS, Self::FLEXIBLE_FROM)
     }
 
+    /// Reads a request's body. Bytes after its last field are passed over, as Kafka does: where
+    /// librdkafka 2.12 asks for all topics, three of the four bytes that it kept for their number
+    /// are left.
+    fn decode_request(reader: &mut Reader, version: i16) -> Result<Self, DecodeError> {
+        decode_fields(reader, version, &Self::VERSIONS, Self::FLEXIBLE_FROM)
+    }
+
     /// Appends the body.
     fn encode(&self, writer: &mut Writer, version: i16) -> Result<(), EncodeError> {
         encode_body(
@@ -107,13 +114,22 @@ fn decode_body<T: WireType>(
     versions: &RangeInclusive<i16>,
     flexible_from: Option<i16>,
 ) -> Result<T, DecodeError> {
+    let body = decode_fields(reader, number, versions, flexible_from)?;
+    reader.finish()?;
+    Ok(body)
+}
+
+fn decode_fields<T: WireType>(
+    reader: &mut Reader,
+    number: i16,
+    versions: &RangeInclusive<i16>,
+    flexible_from: Option<i16>,
+) -> Result<T, DecodeError> {
     if !versions.contains(&number) {
         return Err(DecodeError::UnsupportedVersion(number));
     }
     let flexible = is_flexible(number, flexible_from);
-    let body = T::read(reader, Version { number, flexible })?;
-    reader.finish()?;
-    Ok(body)
+    T::read(reader, Version { number, flexible })
 }
 
 fn encode_body<T: WireType>(

@@ -12,6 +12,14 @@ use super::roster::Group;
 use crate::base::error_code::ErrorCode;
 
 impl GroupCoordinator {
+    /// Topics that there are offsets for.
+    #[must_use]
+    pub fn topics(&self) -> Vec<String> {
+        let of_groups = self.offsets.groups().flat_map(|(_, topics)| topics.keys());
+        let names: BTreeSet<&String> = of_groups.collect();
+        names.into_iter().cloned().collect()
+    }
+
     /// Deletes offsets for topics that nobody in the group is subscribed to.
     pub(super) fn delete_offsets(&mut self, ticket: Ticket, delete: DeleteOffsets) {
         let group = match self.check_delete_offsets(&delete) {

@@ -81,6 +81,8 @@ impl Hosted {
 
     async fn run(self: Rc<Self>) {
         let loaded = loading::load(&self.shard, self.id, &self.options).await;
+        // Deleted while they could not be forgotten: before a kill, or while this was loaded.
+        let mut gone;
         let effects = {
             let mut phase = self.phase.borrow_mut();
             if !matches!(*phase, Phase::Loading) {
@@ -89,6 +91,8 @@ impl Hosted {
             match loaded {
                 Ok(mut coordinator) => {
                     let effects = coordinator.loaded(now());
+                    gone = coordinator.topics();
+                    gone.retain(|topic| !(self.options.has_topic)(&self.shard, topic));
                     *phase = Phase::Active(Box::new(coordinator));
                     effects
                 }
@@ -101,6 +105,9 @@ impl Hosted {
             }
         };
         self.perform(effects);
+        if !gone.is_empty() {
+            self.forget_topics(&gone);
+        }
         self.keep_time().await;
     }
 

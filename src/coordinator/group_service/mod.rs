@@ -43,6 +43,8 @@ pub struct GroupServiceOptions {
     pub load_bytes: usize,
     /// `offsets.topic.compression.codec`.
     pub codec: Codec,
+    /// Whether there is a topic of this name now.
+    pub has_topic: fn(&Rc<Shard>, &str) -> bool,
 }
 
 /// The coordinators of one shard.

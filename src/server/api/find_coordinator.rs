@@ -2,7 +2,8 @@
 //!
 //! This node coordinates whatever is asked for. The first question for a group has the topic of
 //! offsets made, and is answered when it stands (Kafka answers COORDINATOR_NOT_AVAILABLE until
-//! then).
+//! then). A group whose partition has no leader, its log directory being offline, has no
+//! coordinator.
 //!
 //! Absent: share groups' state (key type 2), which is COORDINATOR_NOT_AVAILABLE.
 
@@ -10,7 +11,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::BrokerId;
 use crate::cluster::image::Image;
 use crate::server::context::{ListenerInfo, RequestContext};
-use crate::server::offsets_topic;
+use crate::server::{groups, offsets_topic};
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::find_coordinator::{
     Coordinator, FindCoordinatorRequest, FindCoordinatorResponse,
@@ -23,6 +24,9 @@ const SHARE_FROM: i16 = 6;
 
 /// What Kafka says where there is no coordinator now.
 const NOT_AVAILABLE_MESSAGE: &str = "The coordinator is not available.";
+
+/// What Kafka has for a node where there is none.
+const NO_LEADER: BrokerId = BrokerId(-1);
 
 /// `CoordinatorType`: groups, transactions, share groups.
 const GROUP: i8 = 0;
@@ -101,6 +105,7 @@ pub fn respond(
         error_code: found.error_code,
         error_message: Some(match found.error_code {
             ErrorCode::NONE => "NONE".to_owned(),
+            ErrorCode::COORDINATOR_NOT_AVAILABLE => NOT_AVAILABLE_MESSAGE.to_owned(),
             _ => INVALID_REQUEST_MESSAGE.to_owned(),
         }),
         node_id: found.node_id,
@@ -125,6 +130,7 @@ fn coordinator(
         error_message: Some(message.to_owned()),
     };
     match key_type {
+        GROUP if !has_leader(image, key) => refuse(ErrorCode::COORDINATOR_NOT_AVAILABLE, ""),
         GROUP | TRANSACTION => Coordinator {
             key: key.to_owned(),
             node_id: image.node_id(),
@@ -139,6 +145,17 @@ fn coordinator(
         SHARE if version >= SHARE_FROM => refuse(ErrorCode::INVALID_REQUEST, ""),
         _ => refuse(ErrorCode::INVALID_REQUEST, INVALID_REQUEST_MESSAGE),
     }
+}
+
+/// False where the group's partition is led by nobody. A topic that was made a moment ago may not
+/// be in the image yet; its partitions will have leaders.
+fn has_leader(image: &Image, group_id: &str) -> bool {
+    let Some(home) = groups::home_of(image, group_id) else {
+        return true;
+    };
+    let topic = image.topics().by_id(home.topic_id);
+    let partition = topic.and_then(|topic| topic.partitions.get(&home.partition));
+    partition.is_some_and(|partition| partition.leader != NO_LEADER)
 }
 
 /// `group:topic id:partition`, the partition a number (`SharePartitionKey`).

@@ -3,13 +3,13 @@
 //!
 //! A handler is
 //! `pub async fn handle(context: &RequestContext, header: &RequestHeader, request: XxxRequest) ->
-//! XxxResponse`. Dispatch decodes the request and encodes the response; an unsupported version, an
-//! undecodable body or bytes left over never reach a handler. Errors are fields of the response,
-//! mapped from the layers' enums once, here. A handler runs on the connection's shard and reaches
-//! the controller through `context.control()`, other shards through their inboxes; it must not hold
-//! a `RefCell` borrow across an await. Of one connection one handler runs at a time, and the next
-//! when its response has left; Produce requests are pipelined beside it. Responses leave in request
-//! order.
+//! XxxResponse`. Dispatch decodes the request and encodes the response; an unsupported version or
+//! an undecodable body never reaches a handler, and bytes after the last field are passed over, as
+//! Kafka does. Errors are fields of the response, mapped from the layers' enums once, here. A
+//! handler runs on the connection's shard and reaches the controller through `context.control()`,
+//! other shards through their inboxes; it must not hold a `RefCell` borrow across an await. Of one
+//! connection one handler runs at a time, and the next when its response has left; Produce requests
+//! are pipelined beside it. Responses leave in request order.
 //!
 //! Two keys are no plain handlers: Produce hands its batches over before the next request is
 //! parsed, so that appends keep the order of requests, and Fetch answers with the memory that its
@@ -307,7 +307,7 @@ pub(super) fn decode<Q: Message>(
     header: &RequestHeader,
 ) -> Result<Q, CloseReason> {
     let api = api_name::<Q>();
-    Q::decode(reader, header.api_version).map_err(|error| CloseReason::Body { api, error })
+    Q::decode_request(reader, header.api_version).map_err(|error| CloseReason::Body { api, error })
 }
 
 /// Writes a response with its length and header.
