@@ -1,0 +1,75 @@
+"""franz-go's tests of its client (pkg/kgo), from the Go module proxy."""
+
+import json
+import re
+import shutil
+
+from base import FAILED, PASSED, SKIPPED, Case, cache, call, failed, once, run
+
+VERSION = "v1.22.3"
+PART_SECONDS_MAX = 600
+CHAOS_RUNS = 20
+CHAOS_SECONDS_MAX = 1800
+OUTCOMES = {"PASS": PASSED, "FAIL": FAILED, "SKIP": SKIPPED}
+# A test that hangs ends its process: those of whole capabilities run apart from the rest.
+PARTS = {"groups": "^TestGroupETL$", "transactions": "^TestTxnEtl$", "share": "^TestShare"}
+
+
+class FranzGo:
+    name, version = "franz-go", VERSION
+
+    def __init__(self):
+        self.home = None
+
+    def prepare(self):
+        self.home = cache(f"franz-go-{VERSION}")
+        once(self.home, build)
+
+    def run(self, broker, folder, only):
+        cases = {}
+        rest = ["-test.skip", "|".join(PARTS.values())]
+        for part, choice in [("rest", rest)] + [(part, ["-test.run", run]) for part, run in PARTS.items()]:
+            if not only or only.search(part):
+                cases |= self.part(broker, folder / f"{part}.log", choice, PART_SECONDS_MAX)
+        return cases
+
+    def part(self, broker, log, choice, seconds, **environment):
+        words = [self.home / "kgo.test", "-test.v", "-test.timeout", f"{seconds}s", *choice]
+        _, told = run(words, self.home / "source/pkg/kgo", log, seconds + 30, KGO_SEEDS=broker.bootstrap, KGO_TEST_RF="1",
+                      **{"KGO_TEST_RECORDS": "10000", "KGO_LOG_LEVEL": "none", **environment})
+        return cases_of(told)
+
+
+class Chaos(FranzGo):
+    """TestGroupETL with connections that are cut and slowed, again and again."""
+    name = "franz-go-chaos"
+
+    def run(self, broker, folder, only):
+        cases = {}
+        for at in range(CHAOS_RUNS):
+            found = self.part(broker, folder / f"{at}.log", ["-test.run", PARTS["groups"]], PART_SECONDS_MAX,
+                              KGO_TEST_CHAOS="1")
+            cases |= {f"{at + 1}: {name}": case for name, case in found.items()}
+        return cases
+
+
+def cases_of(told):
+    """The tests without tests of their own; one that neither passed nor failed is one that did not end."""
+    cases = {name: failed("it did not end") for name in re.findall(r"^=== RUN +(\S+)", told, re.M)}
+    for verdict, name in re.findall(r"^ *--- (PASS|FAIL|SKIP): (\S+)", told, re.M):
+        text = ""
+        if verdict != "PASS":
+            # What a test says stands after the line that says it goes on, until another's does.
+            said = re.findall(rf"^(?:=== (?:RUN|CONT|NAME) +|--- \w+: ){re.escape(name)}\b.*\n((?!===|---).*(?:\n(?!===|---).*)*)",
+                              told, re.M)
+            text = "\n".join(said)
+        cases[name] = Case(OUTCOMES[verdict], text[-500:])
+    return {name: case for name, case in cases.items()
+            if not any(other.startswith(f"{name}/") for other in cases)}
+
+
+def build(home):
+    module = json.loads(call(["go", "mod", "download", "-json", f"github.com/twmb/franz-go@{VERSION}"], home))
+    shutil.copytree(module["Dir"], home / "source")
+    call(["chmod", "-R", "u+w", "source"], home)
+    call(["go", "test", "-mod=mod", "-c", "-o", home / "kgo.test", "."], home / "source/pkg/kgo")
