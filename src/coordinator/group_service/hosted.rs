@@ -81,7 +81,8 @@ impl Hosted {
 
     async fn run(self: Rc<Self>) {
         let loaded = loading::load(&self.shard, self.id, &self.options).await;
-        // Deleted while they could not be forgotten: before a kill, or while this was loaded.
+        // Deleted while they could not be forgotten: before a kill, or while this was loaded. The
+        // one node's metadata is never older than its offsets.
         let mut gone;
         let effects = {
             let mut phase = self.phase.borrow_mut();
