@@ -114,6 +114,8 @@ macro_rules! for_all {
             m::describe_configs::DescribeConfigsResponse,
             m::alter_configs::AlterConfigsRequest,
             m::alter_configs::AlterConfigsResponse,
+            m::alter_replica_log_dirs::AlterReplicaLogDirsRequest,
+            m::alter_replica_log_dirs::AlterReplicaLogDirsResponse,
             m::describe_log_dirs::DescribeLogDirsRequest,
             m::describe_log_dirs::DescribeLogDirsResponse,
             m::create_partitions::CreatePartitionsRequest,

@@ -61,6 +61,7 @@ pub fn requests() -> Vec<Vec<u8>> {
         messages::offset_for_leader_epoch::OffsetForLeaderEpochRequest,
         messages::describe_configs::DescribeConfigsRequest,
         messages::alter_configs::AlterConfigsRequest,
+        messages::alter_replica_log_dirs::AlterReplicaLogDirsRequest,
         messages::describe_log_dirs::DescribeLogDirsRequest,
         messages::create_partitions::CreatePartitionsRequest,
         messages::incremental_alter_configs::IncrementalAlterConfigsRequest,

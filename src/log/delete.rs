@@ -132,14 +132,14 @@ impl Log {
     /// Removes the folder; again where an earlier try has left it.
     async fn remove_folder(&self, marked: &Path) -> Result<()> {
         let failed = |error| LogError::io(format!("deleting {}", self.folder.display()), error);
-        if let Err(error) = io::directory::rename(&self.folder, marked).await {
+        if let Err(error) = io::directory::rename(&self.folder.path(), marked).await {
             match error.kind() {
                 // By an earlier try.
                 ErrorKind::NotFound => {}
                 // Even a name may need a block; those of the records are free to take.
                 ErrorKind::StorageFull => {
                     self.remove_records().await.map_err(failed)?;
-                    let renamed = io::directory::rename(&self.folder, marked).await;
+                    let renamed = io::directory::rename(&self.folder.path(), marked).await;
                     renamed.map_err(failed)?;
                 }
                 _ => return Err(failed(error)),
@@ -156,11 +156,11 @@ impl Log {
     /// Removes all files but those that say whose the folder is: recovery goes by them, and a new
     /// topic of the name must not take the folder for its own.
     async fn remove_records(&self) -> std::io::Result<()> {
-        for entry in io::directory::list(&self.folder).await? {
+        for entry in io::directory::list(&self.folder.path()).await? {
             if ![PARTITION_METADATA, LOG_ID].contains(&entry.name.as_str()) {
                 io::directory::remove_file(&self.folder.join(&entry.name)).await?;
             }
         }
-        io::directory::sync(&self.folder).await
+        io::directory::sync(&self.folder.path()).await
     }
 }

@@ -99,7 +99,7 @@ impl Log {
 
     /// The indexes from their files, else from the segment. The caller has the turn.
     async fn checked_index(&self, segment: &Rc<Segment>) -> Result<SegmentIndex> {
-        match SegmentIndex::load(&segment.folder, segment.base_offset).await {
+        match SegmentIndex::load(&segment.folder.path(), segment.base_offset).await {
             Ok(loaded) => match self.fault_of(segment, &loaded).await? {
                 None => {
                     segment.indexing.is_proven.set(loaded.is_vouched);
@@ -119,7 +119,7 @@ impl Log {
         let size = segment.size.get();
         let fault = loaded
             .index
-            .fault(&segment.folder, size, self.end_of(segment));
+            .fault(&segment.folder.path(), size, self.end_of(segment));
         if fault.is_some() || loaded.is_vouched {
             return Ok(fault);
         }
@@ -135,19 +135,19 @@ impl Log {
                     let is_first = batch.position == start;
                     let is_past = last.is_some_and(|last| batch.header.base_offset > last.offset);
                     if is_first && is_past {
-                        return Ok(Some(loaded.index.leads_astray(&segment.folder)));
+                        return Ok(Some(loaded.index.leads_astray(&segment.folder.path())));
                     }
                     largest = largest.max(batch.header.max_timestamp);
                 }
                 Err(ScanEnd::Complete) => break,
                 Err(ScanEnd::Invalid(_)) => {
-                    return Ok(Some(loaded.index.leads_astray(&segment.folder)));
+                    return Ok(Some(loaded.index.leads_astray(&segment.folder.path())));
                 }
                 Err(ScanEnd::Failed(error)) => return Err(segment.failed("reading", error)),
             }
         }
         let is_short = largest > loaded.index.max_timestamp;
-        Ok(is_short.then(|| loaded.index.ends_early(&segment.folder)))
+        Ok(is_short.then(|| loaded.index.ends_early(&segment.folder.path())))
     }
 
     /// The first offset that is not the segment's.
@@ -176,7 +176,9 @@ impl Log {
         let Some((position, what)) = walked.broken else {
             tracing::warn!("{fault}: made again from its segment");
             segment.indexing.is_proven.set(true);
-            let files = walked.made.files(&segment.folder, segment.base_offset);
+            let files = walked
+                .made
+                .files(&segment.folder.path(), segment.base_offset);
             self.put_indexes(files).await;
             return Ok(walked.made);
         };
@@ -242,7 +244,7 @@ impl Log {
         if segment.indexing.is_proven.get() || !segment.is_finished.get() || segment.is_gone() {
             return Ok(());
         }
-        let loaded = match SegmentIndex::load(&segment.folder, segment.base_offset).await {
+        let loaded = match SegmentIndex::load(&segment.folder.path(), segment.base_offset).await {
             Ok(loaded) => loaded,
             Err(fault) => return self.settle_index(segment, &fault, None).await,
         };
@@ -264,7 +266,7 @@ impl Log {
             }
             return Ok(());
         }
-        let fault = loaded.index.leads_astray(&segment.folder);
+        let fault = loaded.index.leads_astray(&segment.folder.path());
         self.settle_index(segment, &fault, Some(&loaded.index))
             .await
     }
@@ -286,7 +288,7 @@ impl Log {
     }
 
     fn sums_path(&self, segment: &Rc<Segment>) -> PathBuf {
-        super::segment::sums_path(&segment.folder, segment.base_offset)
+        super::segment::sums_path(&segment.folder.path(), segment.base_offset)
     }
 
     /// Has the indexes of all closed segments looked at in the background.

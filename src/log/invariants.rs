@@ -118,6 +118,12 @@
 //! * records of a log id that no directory carries are damage unless a DELETE or RESET names
 //!   it. Broken by deletion with a crash: `topic_deletions`.
 //!
+//! # Moves
+//!
+//! * of the folders that a move between directories leaves exactly one counts, with all that was
+//!   acknowledged: [`super::moving`] says which at each step. Broken by kills and power cuts at
+//!   every step: `a_crash_at_any_step_of_a_move_loses_nothing`.
+//!
 //! # Failure modes
 //!
 //! * ENOSPC while room is reserved or a derived file is written: that append gets

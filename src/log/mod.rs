@@ -34,6 +34,7 @@ mod context;
 mod damage;
 mod delete;
 mod durable;
+mod folder_place;
 mod full_disk;
 mod health;
 mod index_check;
@@ -42,6 +43,8 @@ mod journal;
 mod limited;
 mod log_id_file;
 mod lookup;
+pub mod moved;
+mod moving;
 mod next_segment;
 mod open;
 mod partition_log;
@@ -73,6 +76,8 @@ mod full_disk_test;
 mod index_memory_test;
 #[cfg(test)]
 mod log_test;
+#[cfg(all(test, feature = "sim"))]
+mod moving_test;
 #[cfg(test)]
 mod small_memory_test;
 #[cfg(all(test, feature = "sim"))]
@@ -88,6 +93,7 @@ pub use config::{AppendContext, AppendOrigin, Appended, LogConfig, LogIdentity};
 pub use config::{BufferBytes, ReadLimit, ReadResult, TimestampedOffset};
 pub use error::{AppendError, LogError, ReadError};
 pub use full_disk::DiskRoom;
+pub use moving::{CopyStep, MoveError, copy_step};
 pub use partition_log::{Log, LogEvent};
 pub use recovery::{CheckpointFile, write_checkpoint};
 pub use recovery::{RecoveryOptions, RecoveryReport, recover, seal_directory};

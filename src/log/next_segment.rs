@@ -116,7 +116,7 @@ impl Log {
             file.lock_exclusive(LOCK_WAIT).await?;
             file.preallocate(0, reserved).await?;
             file.sync_all().await?;
-            io::directory::sync(&self.folder).await
+            io::directory::sync(&self.folder.path()).await
         };
         match made.await {
             Ok(()) => Ok(Prepared { file, reserved }),
@@ -156,7 +156,7 @@ impl Log {
         let (log, segment) = (Rc::clone(self), Rc::clone(segment));
         io::spawn(TaskClass::Background, async move {
             let mut short_of_disk = None;
-            while let Err(error) = name(&log.folder, segment.base_offset).await {
+            while let Err(error) = name(&log.folder.path(), segment.base_offset).await {
                 if log.status.get() == LogStatus::Deleting {
                     // Nobody will look for it under its name.
                     break;
@@ -176,7 +176,7 @@ impl Log {
     /// Removes a file that was made and is not needed: the log is closed.
     pub(crate) async fn drop_next(&self) -> Result<()> {
         if self.take_next().await?.is_some() {
-            remove_next(&self.folder).await?;
+            remove_next(&self.folder.path()).await?;
         }
         Ok(())
     }

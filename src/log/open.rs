@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::cleaner::{CleanedMark, has_leftovers, settle_swaps};
 use super::config::{LogConfig, LogIdentity};
 use super::error::LogError;
+use super::folder_place::FolderPlace;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
 use super::format::file_names::{
@@ -127,7 +128,7 @@ async fn starting_state(
     index: Option<&SegmentIndex>,
     end: u64,
 ) -> (Offset, ProducerStates) {
-    let (folder, base_offset) = (&segment.folder, segment.base_offset);
+    let (folder, base_offset) = (&segment.folder.path(), segment.base_offset);
     let mut before = index.cloned().map(|index| index.offsets);
     while let Some(offsets) = &mut before
         && let Some(last) = offsets.last()
@@ -178,7 +179,7 @@ pub(crate) async fn derive(
     end: u64,
     index_interval_bytes: u64,
 ) -> Result<Derived> {
-    let (folder, base_offset) = (&segment.folder, segment.base_offset);
+    let (folder, base_offset) = (&segment.folder.path(), segment.base_offset);
     let (mut index, index_fault) = match SegmentIndex::load(folder, base_offset).await {
         Ok(loaded) => (Some(loaded.index), None),
         Err(fault) => (None, Some(fault)),
@@ -276,17 +277,17 @@ pub(crate) async fn load(
         true => Offset(0),
         false => log_start,
     };
-    let mut segments = BTreeMap::new();
+    let (place, mut segments) = (FolderPlace::from(Rc::clone(&folder)), BTreeMap::new());
     let last = listing
         .segments
         .last_key_value()
         .map(|(base, size)| (*base, *size));
     let (last_base, last_size) = last.unwrap_or((log_start.0, 0));
     for (base, size) in listing.segments.range(..last_base) {
-        let segment = Segment::new_finished(Offset(*base), Rc::clone(&folder), health, *size);
+        let segment = Segment::new_finished(Offset(*base), place.clone(), health, *size);
         segments.insert(*base, segment);
     }
-    let active = Segment::new(Offset(last_base), Rc::clone(&folder), health, last_size);
+    let active = Segment::new(Offset(last_base), place.clone(), health, last_size);
     let served = match &damage {
         // Nothing behind the damage is looked at.
         Some(mark) if mark.offset.0 <= last_base => 0,
@@ -308,7 +309,7 @@ pub(crate) async fn load(
         index_fault,
         identity,
         config,
-        folder,
+        folder: place,
         active,
         epochs,
         producers: derived.producers,

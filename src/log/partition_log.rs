@@ -15,6 +15,7 @@ use super::config::{LogConfig, LogIdentity};
 use super::context::ShardContext;
 use super::durable::Marks;
 use super::error::LogError;
+use super::folder_place::FolderPlace;
 use super::format::damage_mark::DamageMark;
 use super::format::epoch_cache::EpochCache;
 use super::format::producer_state::{ProducerEntry, ProducerStates};
@@ -68,7 +69,7 @@ pub(crate) struct Ends {
 pub struct Log {
     pub(crate) shard: Rc<ShardContext>,
     identity: LogIdentity,
-    pub(crate) folder: Rc<Path>,
+    pub(crate) folder: FolderPlace,
     pub(crate) config: RefCell<Rc<LogConfig>>,
     pub(crate) ends: Ends,
     pub(crate) recovery_point: Cell<Offset>,
@@ -101,6 +102,10 @@ pub struct Log {
     /// them there first.
     pub(crate) needs_prefix: Cell<bool>,
     pub(crate) is_truncating: Cell<bool>,
+    /// It is a copy on its way into its directory, see [`super::moving`].
+    pub(crate) is_future: Cell<bool>,
+    /// A copy of it is on its way into another directory.
+    pub(crate) is_moving: Cell<bool>,
     pub(crate) is_write_back_queued: Cell<bool>,
     /// Memory knows that there are whole blocks to write.
     pub(crate) is_relief_noted: Cell<bool>,
@@ -123,7 +128,7 @@ pub struct Log {
 pub(crate) struct LogParts {
     pub(crate) identity: LogIdentity,
     pub(crate) config: LogConfig,
-    pub(crate) folder: Rc<Path>,
+    pub(crate) folder: FolderPlace,
     pub(crate) segments: BTreeMap<i64, Rc<Segment>>,
     pub(crate) active: Rc<Segment>,
     pub(crate) epochs: EpochCache,
@@ -204,6 +209,8 @@ impl Log {
             read_failure_told: RefCell::default(),
             needs_prefix: Cell::new(has_partial_block),
             is_truncating: Cell::new(false),
+            is_future: Cell::new(false),
+            is_moving: Cell::new(false),
             is_write_back_queued: Cell::new(false),
             is_relief_noted: Cell::new(false),
             is_reserving_ahead: Cell::new(false),
@@ -346,6 +353,18 @@ impl Log {
     #[must_use]
     pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
         self.epochs.borrow().epoch_for_offset(offset)
+    }
+
+    /// Whether it is a copy that has not taken over.
+    #[must_use]
+    pub fn is_future(&self) -> bool {
+        self.is_future.get()
+    }
+
+    /// Whether a copy of it is on its way into another directory: it is not cleaned meanwhile.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        self.is_moving.get()
     }
 
     /// Where and why the log is damaged, if it is.

@@ -118,7 +118,7 @@ impl Log {
     pub fn check_undamaged(&self, offset: Offset) -> Result<(), LogError> {
         match &*self.damage.borrow() {
             Some(mark) if offset >= mark.offset => {
-                Err(LogError::Damaged(describe(&self.folder, mark)))
+                Err(LogError::Damaged(describe(&self.folder.path(), mark)))
             }
             _ => Ok(()),
         }

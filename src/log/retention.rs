@@ -286,7 +286,7 @@ impl Log {
                 marked.extend(self.mark_file(segment.base_offset, kind).await?);
             }
         }
-        for snapshot in list_folder(&self.folder).await?.snapshots {
+        for snapshot in list_folder(&self.folder.path()).await?.snapshots {
             if snapshot <= last.base_offset {
                 let kind = LogFileKind::ProducerSnapshot;
                 marked.extend(self.mark_file(snapshot, kind).await?);
@@ -313,7 +313,7 @@ impl Log {
         offset: Offset,
         kind: LogFileKind,
     ) -> Result<Option<Box<Path>>> {
-        let live = segment_path(&self.folder, offset, kind);
+        let live = segment_path(&self.folder.path(), offset, kind);
         let state = FileState::Deleted;
         let name = LogFileName {
             offset,

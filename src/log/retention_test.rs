@@ -122,7 +122,7 @@ fn config(retention_bytes: u64) -> LogConfig {
 }
 
 async fn names(log: &Rc<Log>) -> Vec<String> {
-    list_folder(&log.folder).await.unwrap().names
+    list_folder(&log.folder.path()).await.unwrap().names
 }
 
 async fn append(log: &Rc<Log>, count: i64) {

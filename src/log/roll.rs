@@ -131,7 +131,7 @@ impl Log {
 
     /// The segment to go on in: in the file that was made for it, else in one that is made now.
     async fn next_segment(&self, old: &Segment, base_offset: Offset) -> Result<Rc<Segment>> {
-        let (folder, health) = (Rc::clone(&self.folder), &self.shard.health);
+        let (folder, health) = (self.folder.clone(), &self.shard.health);
         if !is_seeded(SeededBug::RecycledSegment)
             && let Some(prepared) = self.take_next().await?
         {
@@ -167,7 +167,7 @@ impl Log {
         let flushes = &self.shard.flushes;
         let reserved = new.reserve(1, segment_bytes, step_max, flushes).await;
         reserved.map_err(|error| new.failed("reserving", error))?;
-        let synced = flushes.names(&self.folder).await;
+        let synced = flushes.names(&self.folder.path()).await;
         synced.map_err(|error| new.fail("syncing the directory of", &error))
     }
 

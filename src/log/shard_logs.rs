@@ -77,7 +77,6 @@ pub struct ShardLogs {
 }
 
 impl ShardLogs {
-    #[cfg(test)]
     pub(crate) fn context(&self) -> &Rc<ShardContext> {
         &self.context
     }
@@ -132,7 +131,9 @@ impl ShardLogs {
         let folder: Rc<Path> = self.context.directory.join(identity.folder()).into();
         let failed = |error| LogError::io(format!("creating {}", folder.display()), error);
         io::directory::create(&folder).await.map_err(failed)?;
-        let made = self.fill_folder(&folder, &identity, Offset(0)).await;
+        let made = self
+            .fill_folder(&folder, &identity, (Offset(0), Offset(0)))
+            .await;
         if let Err(error) = made {
             // Nothing names the folder yet; a leftover would stand in the way of the next try.
             let _ = io::directory::remove_all(&folder).await;
@@ -148,12 +149,13 @@ impl ShardLogs {
     }
 
     /// Creates durably what every folder holds and this one does not: a crash may have come between
-    /// the folder and its files.
-    async fn fill_folder(
+    /// the folder and its files. The first segment of a log that was never used begins at the first
+    /// of the two offsets, that of one with an id at the second.
+    pub(crate) async fn fill_folder(
         &self,
         folder: &Path,
         identity: &LogIdentity,
-        log_start: Offset,
+        (new_base, log_start): (Offset, Offset),
     ) -> std::io::Result<()> {
         let entries = io::directory::list(folder).await?;
         let has_metadata = entries.iter().any(|entry| entry.name == PARTITION_METADATA);
@@ -177,7 +179,7 @@ impl ShardLogs {
         if !has_segment {
             // Without an id it was never used: see `FolderListing::is_new`.
             let has_id = entries.iter().any(|entry| entry.name == LOG_ID);
-            let base = if has_id { log_start } else { Offset(0) };
+            let base = if has_id { log_start } else { new_base };
             let path = segment_path(folder, base, LogFileKind::Log);
             let options = OpenOptions {
                 write: true,
@@ -237,7 +239,9 @@ impl ShardLogs {
             .unwrap_or_default();
         self.check_owner(&folder, &identity).await?;
         let failed = |error| LogError::io(format!("completing {}", folder.display()), error);
-        let filled = self.fill_folder(&folder, &identity, log_start).await;
+        let filled = self
+            .fill_folder(&folder, &identity, (Offset(0), log_start))
+            .await;
         filled.map_err(failed)?;
         self.open_folder(folder, identity, config, log_start).await
     }
@@ -367,6 +371,10 @@ impl ShardLogs {
         let mut closed = Vec::with_capacity(logs.len());
         for log in logs {
             log.set_status(LogStatus::Closed);
+            if log.is_future() {
+                // The next start removes the copy: nothing is to miss it.
+                continue;
+            }
             closed.push(ClosedLog {
                 topic: log.identity().topic.clone(),
                 partition: log.identity().partition,

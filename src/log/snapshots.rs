@@ -55,18 +55,18 @@ impl Log {
         snapshot: &Snapshot,
     ) -> Vec<Vec<NewFile>> {
         let mut first = match &*segment.index.borrow() {
-            Some(index) => index.files(&self.folder, segment.base_offset),
+            Some(index) => index.files(&self.folder.path(), segment.base_offset),
             None => Vec::new(),
         };
         first.push(self.epochs_file());
-        vec![first, vec![snapshot.file(&self.folder)]]
+        vec![first, vec![snapshot.file(&self.folder.path())]]
     }
 
     /// Writes the active segment's indexes before the log is used.
     pub(crate) async fn store_active_index(&self) -> Result<()> {
         let segment = self.active_segment();
         let files = match &*segment.index.borrow() {
-            Some(index) => index.files(&self.folder, segment.base_offset),
+            Some(index) => index.files(&self.folder.path(), segment.base_offset),
             None => return Ok(()),
         };
         self.put_in_place(vec![files]).await

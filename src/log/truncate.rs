@@ -287,7 +287,7 @@ impl Log {
     }
 
     async fn remove_file(&self, base: Offset, kind: LogFileKind) -> Result<()> {
-        let path = segment_path(&self.folder, base, kind);
+        let path = segment_path(&self.folder.path(), base, kind);
         match io::directory::remove_file(&path).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(LogError::io(format!("removing {}", path.display()), error))
@@ -309,20 +309,20 @@ impl Log {
     /// Makes the segment the active one, as if it had just been opened with that size.
     async fn reopen_at(self: &Rc<Self>, cut: &Cut) -> Result<()> {
         let segment = &cut.segment;
-        for snapshot in list_folder(&self.folder).await?.snapshots {
+        for snapshot in list_folder(&self.folder.path()).await?.snapshots {
             if snapshot > cut.end {
                 let kind = LogFileKind::ProducerSnapshot;
-                let path = segment_path(&self.folder, snapshot, kind);
+                let path = segment_path(&self.folder.path(), snapshot, kind);
                 let removed = io::directory::remove_file(&path).await;
                 removed
                     .map_err(|error| LogError::io(format!("removing {}", path.display()), error))?;
             }
         }
-        let synced = io::directory::sync(&self.folder).await;
+        let synced = io::directory::sync(&self.folder.path()).await;
         synced.map_err(|error| segment.fail("syncing the directory of", &error))?;
         let block = read_head_block(segment).await?;
         segment.reopen_at(cut.position, block);
-        let listing = list_folder(&self.folder).await?;
+        let listing = list_folder(&self.folder.path()).await?;
         let interval = self.config().index_interval_bytes;
         let derived = derive(segment, &listing, cut.position, interval).await?;
         // What the files of the index say past the cut is no longer so.
@@ -351,15 +351,15 @@ impl Log {
             segment.close_files();
             self.remove_files(segment.base_offset).await?;
         }
-        for snapshot in list_folder(&self.folder).await?.snapshots {
+        for snapshot in list_folder(&self.folder.path()).await?.snapshots {
             self.remove_file(snapshot, LogFileKind::ProducerSnapshot)
                 .await?;
         }
-        let new = Segment::new(offset, Rc::clone(&self.folder), &self.shard.health, 0);
+        let new = Segment::new(offset, self.folder.clone(), &self.shard.health, 0);
         self.in_time(async || new.writer(true).await.map(drop))
             .await?;
         *new.index.borrow_mut() = Some(SegmentIndex::new(offset));
-        let synced = io::directory::sync(&self.folder).await;
+        let synced = io::directory::sync(&self.folder.path()).await;
         synced.map_err(|error| new.fail("syncing the directory of", &error))?;
         self.producers.borrow_mut().clear();
         *self.epochs.borrow_mut() = Default::default();

@@ -283,7 +283,7 @@ impl Partition {
                     times,
                 };
                 if required_acks == RequiredAcks::None {
-                    pending.succeed(&self.log, &self.metrics);
+                    pending.succeed(&self.log(), &self.metrics);
                 } else {
                     self.answer_when_durable(pending, required_acks);
                 }
@@ -324,17 +324,20 @@ impl Partition {
         (required_acks, origin): (RequiredAcks, AppendOrigin),
         deadline: MonotonicNs,
     ) -> AppendOutcome {
-        let leader_epoch = self.check_append(required_acks)?;
+        self.check_append(required_acks)?;
         if io::now() >= deadline {
             return Err(PartitionError::TimedOut.into());
         }
+        let change = self.begin_change(deadline).await;
+        let _change = change.ok_or(PartitionError::TimedOut)?;
+        let leader_epoch = self.check_append(required_acks)?;
         let context = AppendContext {
             origin,
             leader_epoch,
             deadline,
             buffer_bytes,
         };
-        self.log
+        self.log()
             .append(batch, context)
             .await
             .map_err(|error| AppendFailure {
@@ -358,10 +361,10 @@ impl Partition {
     fn told_start(&self, error: &AppendError) -> Offset {
         match error {
             AppendError::OutOfOrderSequence(_) | AppendError::InvalidProducerEpoch(_) => {
-                self.log.log_start_offset()
+                self.log().log_start_offset()
             }
             AppendError::Invalid { code, .. } if error_is_of_records(*code) => {
-                self.log.log_start_offset()
+                self.log().log_start_offset()
             }
             _ => Offset(-1),
         }
@@ -371,10 +374,10 @@ impl Partition {
         let end = pending.appended.last_offset.plus(1);
         let (reached, queue) = match required_acks {
             RequiredAcks::All => (self.high_watermark(), &self.pending_all),
-            _ => (self.log.durable_end(), &self.pending_leader),
+            _ => (self.log().durable_end(), &self.pending_leader),
         };
         if end <= reached {
-            pending.succeed(&self.log, &self.metrics);
+            pending.succeed(&self.log(), &self.metrics);
         } else if self.is_closed() {
             pending.fail(PartitionError::NotLeader);
         } else {

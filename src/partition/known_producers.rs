@@ -30,7 +30,7 @@ impl Partition {
     /// [`PartitionError`] when this broker does not lead.
     pub fn producers(&self) -> Result<Vec<KnownProducer>, PartitionError> {
         self.check_reader(LeaderEpoch::NONE, LeaderOnly::Yes)?;
-        let mut known = self.log.producers(|producer_id, entry| KnownProducer {
+        let mut known = self.log().producers(|producer_id, entry| KnownProducer {
             producer_id,
             producer_epoch: entry.producer_epoch,
             last_sequence: entry

@@ -15,6 +15,7 @@ pub mod delete_records;
 pub mod error;
 pub mod leadership;
 pub mod known_producers;
+pub mod moving;
 pub mod parked;
 pub mod pending;
 pub mod read;

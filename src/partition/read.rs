@@ -7,7 +7,7 @@ use super::leadership::LeaderOnly;
 use super::replica::Partition;
 use crate::base::ids::{LeaderEpoch, Offset, TopicPartition};
 use crate::base::time::TimestampMs;
-use crate::log::{ReadError, ReadLimit, TimestampedOffset};
+use crate::log::{ReadError, ReadLimit, ReadResult, TimestampedOffset};
 use crate::metrics::Counter;
 
 /// Up to where a reader sees (`FetchIsolation`).
@@ -166,9 +166,9 @@ impl Partition {
         bounds: ReadBounds,
     ) -> Result<PartitionRead, PartitionError> {
         self.check_reader(spec.current_leader_epoch, LeaderOnly::Yes)?;
-        self.log.check_online()?;
+        self.log().check_online()?;
         // Before the epochs, which a damaged log knows no better than its end.
-        self.log.check_undamaged(spec.fetch_offset)?;
+        self.log().check_undamaged(spec.fetch_offset)?;
         let visible_end = self.visible_end(bounds.isolation);
         let mut read = PartitionRead {
             place: spec.place,
@@ -178,7 +178,7 @@ impl Partition {
             needed: 0,
             high_watermark: self.high_watermark(),
             last_stable_offset: self.last_stable_offset(),
-            log_start_offset: self.log.log_start_offset(),
+            log_start_offset: self.log().log_start_offset(),
             diverging: None,
             visible_end,
         };
@@ -186,7 +186,7 @@ impl Partition {
             read.diverging = Some(diverging);
             return Ok(read);
         }
-        let (start, end) = (self.log.log_start_offset(), self.log.log_end_offset());
+        let (start, end) = (self.log().log_start_offset(), self.log().log_end_offset());
         if spec.fetch_offset < start || spec.fetch_offset > end {
             return Err(PartitionError::OffsetOutOfRange);
         }
@@ -200,7 +200,7 @@ impl Partition {
             first_batch_max: bounds.first_batch_max,
             end: visible_end,
         };
-        let result = self.log.read(spec.fetch_offset, limit).await;
+        let result = self.read_log(spec.fetch_offset, limit).await;
         let result = result.map_err(|error| match error {
             ReadError::OutOfRange { .. } => PartitionError::OffsetOutOfRange,
             other => other.into(),
@@ -211,6 +211,19 @@ impl Partition {
         Ok(read)
     }
 
+    /// Reads the log; another one where that has taken over meanwhile, for then the files of the
+    /// first may be gone.
+    async fn read_log(&self, from: Offset, limit: ReadLimit) -> Result<ReadResult, ReadError> {
+        loop {
+            let log = self.log();
+            let read = log.read(from, limit).await;
+            let is_found = read.as_ref().is_ok_and(|read| read.bytes > 0);
+            if is_found || self.has_log(&log) {
+                return read;
+            }
+        }
+    }
+
     /// Where the client's log and this one part, if they do (`Partition.readRecords`).
     fn diverging_epoch(
         &self,
@@ -219,7 +232,7 @@ impl Partition {
         if spec.last_fetched_epoch.0 < 0 {
             return Ok(None);
         }
-        let Some((epoch, end)) = self.log.epoch_end_offset(spec.last_fetched_epoch) else {
+        let Some((epoch, end)) = self.log().epoch_end_offset(spec.last_fetched_epoch) else {
             return Err(PartitionError::OffsetOutOfRange);
         };
         let diverges = epoch < spec.last_fetched_epoch || end < spec.fetch_offset;
@@ -232,7 +245,7 @@ impl Partition {
         match isolation {
             Isolation::HighWatermark => self.high_watermark(),
             Isolation::Committed => self.last_stable_offset(),
-            Isolation::LogEnd => self.log.durable_end(),
+            Isolation::LogEnd => self.log().durable_end(),
         }
     }
 
@@ -261,13 +274,13 @@ impl Partition {
             LeaderOnly::No
         };
         self.check_reader(seen, only)?;
-        self.log.check_online()?;
-        let end = isolation.map_or(self.log.log_end_offset(), |isolation| {
+        self.log().check_online()?;
+        let end = isolation.map_or(self.log().log_end_offset(), |isolation| {
             self.visible_end(isolation)
         });
         if query != OffsetQuery::Earliest {
             // The true end, and what a time finds, may lie past the damage.
-            self.log.check_undamaged(Offset(i64::MAX))?;
+            self.log().check_undamaged(Offset(i64::MAX))?;
         }
         let lags = isolation.is_some() && self.epoch_start.get() > end;
         match query {
@@ -278,23 +291,38 @@ impl Partition {
                 leader_epoch: self.leader_epoch(),
             })),
             OffsetQuery::Earliest => {
-                let start = self.log.log_start_offset();
-                self.log.check_undamaged(start)?;
+                let start = self.log().log_start_offset();
+                self.log().check_undamaged(start)?;
                 Ok(Some(TimestampedOffset {
                     timestamp: TimestampMs::NONE,
                     offset: start,
                     leader_epoch: self
-                        .log
+                        .log()
                         .epoch_for_offset(start)
                         .unwrap_or(LeaderEpoch::NONE),
                 }))
             }
             OffsetQuery::Tiered => Ok(None),
-            OffsetQuery::MaxTimestamp => {
-                Self::settle(self.log.offset_of_max_timestamp(end).await?, lags)
+            OffsetQuery::MaxTimestamp | OffsetQuery::At(_) => {
+                Self::settle(self.search(query, end).await?, lags)
             }
-            OffsetQuery::At(timestamp) => {
-                Self::settle(self.log.offset_for_timestamp(timestamp, end).await?, lags)
+        }
+    }
+
+    /// Searches the log by time; the one that has taken over, as in [`Self::read_log`].
+    async fn search(
+        &self,
+        query: OffsetQuery,
+        end: Offset,
+    ) -> Result<Option<TimestampedOffset>, ReadError> {
+        loop {
+            let log = self.log();
+            let found = match query {
+                OffsetQuery::At(timestamp) => log.offset_for_timestamp(timestamp, end).await,
+                _ => log.offset_of_max_timestamp(end).await,
+            };
+            if self.has_log(&log) {
+                return found;
             }
         }
     }
@@ -318,10 +346,10 @@ impl Partition {
         requested: LeaderEpoch,
     ) -> Result<Option<(LeaderEpoch, Offset)>, PartitionError> {
         self.check_reader(seen, LeaderOnly::Yes)?;
-        self.log.check_online()?;
-        let found = self.log.epoch_end_offset(requested);
+        self.log().check_online()?;
+        let found = self.log().epoch_end_offset(requested);
         if let Some((_, end)) = found {
-            self.log.check_undamaged(end)?;
+            self.log().check_undamaged(end)?;
         }
         Ok(found)
     }

@@ -17,6 +17,7 @@ use super::append::{PendingAnswer, QueuedAppend};
 use super::append_times::AppendTimes;
 use super::error::PartitionError;
 use super::leadership::Leadership;
+use super::moving::Moving;
 use super::parked::{Waiter, Waiters};
 use super::pending::PendingAppends;
 use super::read::Isolation;
@@ -32,7 +33,9 @@ pub type WakeSink = Rc<dyn Fn(&[Waiter])>;
 pub struct Partition {
     id: TopicPartition,
     pub(super) local: BrokerId,
-    pub(super) log: Rc<Log>,
+    pub(super) log: RefCell<Rc<Log>>,
+    /// A copy on its way into another directory, and who may change the log meanwhile.
+    pub(super) moving: Moving,
     pub(super) leadership: RefCell<Leadership>,
     pub(super) min_insync_replicas: Cell<usize>,
     /// The log's end when the leadership began.
@@ -117,7 +120,8 @@ impl Partition {
                 leader_epoch: LeaderEpoch::NONE,
                 ..leadership.clone()
             }),
-            log,
+            log: RefCell::new(log),
+            moving: Moving::default(),
             appends: RefCell::default(),
             is_appending: Cell::new(false),
             pending_leader: RefCell::default(),
@@ -130,12 +134,7 @@ impl Partition {
             counts: Cell::default(),
             departure: Cell::new(None),
         });
-        let observed = Rc::downgrade(&partition);
-        partition.log.observe(move |event| {
-            if let Some(partition) = observed.upgrade() {
-                partition.on_log_event(event);
-            }
-        });
+        partition.observe_log();
         partition.set_leadership(leadership);
         partition
     }
@@ -146,10 +145,20 @@ impl Partition {
         self.id
     }
 
-    /// Its log.
+    /// Its log: the one that serves now.
     #[must_use]
-    pub fn log(&self) -> &Rc<Log> {
-        &self.log
+    pub fn log(&self) -> Rc<Log> {
+        Rc::clone(&self.log.borrow())
+    }
+
+    /// Hears of the moves of the log's durable end.
+    pub(super) fn observe_log(self: &Rc<Self>) {
+        let observed = Rc::downgrade(self);
+        self.log().observe(move |event| {
+            if let Some(partition) = observed.upgrade() {
+                partition.on_log_event(event);
+            }
+        });
     }
 
     /// Exclusive end of what is durable on every in-sync replica.
@@ -161,7 +170,7 @@ impl Partition {
     /// Exclusive end of what no open transaction can take back; at most the high watermark.
     #[must_use]
     pub fn last_stable_offset(&self) -> Offset {
-        self.log.last_stable_offset().min(self.high_watermark())
+        self.log().last_stable_offset().min(self.high_watermark())
     }
 
     /// The epoch in force.
@@ -198,8 +207,8 @@ impl Partition {
         *self.leadership.borrow_mut() = leadership;
         if leader_epoch > known {
             if is_leader {
-                self.log.make_leader(leader_epoch);
-                self.epoch_start.set(self.log.log_end_offset());
+                self.log().make_leader(leader_epoch);
+                self.epoch_start.set(self.log().log_end_offset());
                 self.advance();
             } else {
                 self.fail_pending(|| PartitionError::NotLeader);
@@ -211,6 +220,7 @@ impl Partition {
     /// Gives the partition up: what waits is answered, what comes is refused.
     pub fn close(&self, departure: Departure) {
         self.departure.set(Some(departure));
+        self.moving.wake_all();
         let queued = std::mem::take(&mut *self.appends.borrow_mut());
         for append in queued {
             let times = AppendTimes {
@@ -227,7 +237,7 @@ impl Partition {
     /// has passed already, or the partition no longer serves: the fetch looks again at once.
     #[must_use]
     pub fn park(&self, isolation: Isolation, known_end: Offset, waiter: Waiter) -> bool {
-        let serves = !self.is_closed() && self.log.check_online().is_ok();
+        let serves = !self.is_closed() && self.log().check_online().is_ok();
         if !serves || self.visible_end(isolation) > known_end {
             return false;
         }
@@ -250,7 +260,7 @@ impl Partition {
         }
     }
 
-    fn on_log_event(&self, event: LogEvent) {
+    pub(super) fn on_log_event(&self, event: LogEvent) {
         match event {
             LogEvent::DurableEnd(_) => self.advance(),
             LogEvent::Offline => {
@@ -262,7 +272,7 @@ impl Partition {
 
     /// Moves the ends after the durable end has moved: answers what they satisfy, wakes who waits.
     fn advance(&self) {
-        let durable_end = self.log.durable_end();
+        let durable_end = self.log().durable_end();
         self.answer(&self.pending_leader, durable_end);
         let alone = self.leadership.borrow().isr.len() <= 1;
         if alone && durable_end > self.high_watermark.get() {
@@ -288,7 +298,7 @@ impl Partition {
         loop {
             let next = queue.borrow_mut().pop_satisfied(end);
             let Some(pending) = next else { break };
-            pending.succeed(&self.log, &self.metrics);
+            pending.succeed(&self.log(), &self.metrics);
         }
     }
 

@@ -57,16 +57,16 @@ impl Partition {
     pub fn state(&self) -> PartitionState {
         let leadership = self.leadership.borrow();
         PartitionState {
-            log_start_offset: self.log.log_start_offset(),
+            log_start_offset: self.log().log_start_offset(),
             high_watermark: self.high_watermark(),
-            log_end_offset: self.log.log_end_offset(),
-            size_bytes: self.log.size_bytes(),
+            log_end_offset: self.log().log_end_offset(),
+            size_bytes: self.log().size_bytes(),
             is_leader: leadership.is_led_by(self.local),
-            is_offline: self.log.check_online().is_err(),
+            is_offline: self.log().check_online().is_err(),
             replicas: leadership.replicas.len(),
             in_sync: leadership.isr.len(),
             min_in_sync: self.min_insync_replicas.get(),
-            is_damaged: self.log.damage().is_some(),
+            is_damaged: self.log().damage().is_some(),
             counts: self.counts.get(),
         }
     }

@@ -19,6 +19,7 @@ pub mod groups;
 pub mod log_levels;
 pub mod log_limit;
 pub mod loggers;
+pub mod moves;
 pub mod node;
 pub mod offsets_topic;
 pub mod quota;

@@ -12,6 +12,7 @@ use super::connection::{
 use super::fetch_session::FetchSessions;
 use super::groups;
 use super::log_limit::LogLimit;
+use super::moves::{MoveRate, Moves};
 use super::quota::ClientQuotas;
 use super::serve::connection_limits::{AddressCounts, AddressLimits};
 use super::serve::listening::Listening;
@@ -68,6 +69,8 @@ pub struct Node {
     /// Who makes an answer that is large while it is made, and lets others run meanwhile.
     describing: Turns,
     groups: GroupService,
+    moves: Moves,
+    move_rate: Arc<MoveRate>,
     random: RefCell<Random>,
     stopping: Cell<bool>,
     listening: RefCell<Listening>,
@@ -91,6 +94,8 @@ pub struct NodeOptions {
     pub fetch_sessions_max: usize,
     /// Memory for requests of this shard.
     pub requests_bytes: usize,
+    /// How fast the moves of all shards together copy.
+    pub move_rate: Arc<MoveRate>,
     /// For session ids and ids of group members.
     pub random_seed: u64,
 }
@@ -125,6 +130,8 @@ impl Node {
             slow_requests: SlowRequests::new(slower_than, io::now()),
             describing: Turns::default(),
             groups,
+            moves: Moves::default(),
+            move_rate: options.move_rate,
             random: RefCell::new(Random::new(options.random_seed.rotate_left(29))),
             stopping: Cell::new(false),
             listening: RefCell::default(),
@@ -159,6 +166,18 @@ impl Node {
     #[must_use]
     pub fn image_ref(&self) -> Ref<'_, Arc<Image>> {
         self.image.borrow()
+    }
+
+    /// The moves of this shard's partitions between log directories.
+    #[must_use]
+    pub fn moves(&self) -> &Moves {
+        &self.moves
+    }
+
+    /// How fast the moves of all shards together copy.
+    #[must_use]
+    pub fn move_rate(&self) -> &MoveRate {
+        &self.move_rate
     }
 
     /// The way to the controller.

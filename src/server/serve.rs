@@ -16,6 +16,7 @@ pub mod connection_limits;
 pub mod listening;
 mod log_settings;
 mod memory_guard;
+mod moved;
 mod publisher;
 mod retention;
 mod shard_thread;

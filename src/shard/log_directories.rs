@@ -57,6 +57,14 @@ impl LogDirectories {
         found.ok_or_else(|| LogError::Offline(format!("no directory here has the id {directory}")))
     }
 
+    /// The id of the directory with this path, where it opened.
+    #[must_use]
+    pub fn id_of(&self, path: &Path) -> Option<Uuid> {
+        let mut open = self.open.iter();
+        open.find(|(_, logs)| logs.directory() == path)
+            .map(|(id, _)| *id)
+    }
+
     /// The logs of every directory that opened.
     pub fn iter(&self) -> impl Iterator<Item = &Rc<ShardLogs>> {
         self.open.iter().map(|(_, logs)| logs)

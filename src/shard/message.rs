@@ -160,8 +160,19 @@ pub struct DirectorySizes {
     pub path: PathBuf,
     /// Whether it is offline.
     pub is_offline: bool,
-    /// Those that are hosted, in no order, with the bytes of their segments.
-    pub sizes: Vec<(TopicPartition, u64)>,
+    /// Those that are hosted, in no order.
+    pub sizes: Vec<LogSize>,
+}
+
+/// The size of one log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSize {
+    /// The partition.
+    pub id: TopicPartition,
+    /// Bytes of its segments.
+    pub bytes: u64,
+    /// Of a copy that is on its way into the directory: how many offsets it is behind.
+    pub future_lag: Option<i64>,
 }
 
 /// Where a fetch is parked on one partition.

@@ -27,8 +27,8 @@ pub use credit::{Credit, SharedBudget};
 pub use log_directories::{ClosedDirectory, LogDirectories, OfflineDirectory};
 pub use message::{
     AppendEntry, AppendMessage, DeleteRecordsMessage, DirectorySizes, EpochEnd, EpochEndsMessage,
-    KnownProducers, LogSizesMessage, OffsetsMessage, ParkedAt, ProducersMessage, ReadMessage,
-    ShardMessage, UnparkMessage, WakeMessage, Work,
+    KnownProducers, LogSize, LogSizesMessage, OffsetsMessage, ParkedAt, ProducersMessage,
+    ReadMessage, ShardMessage, UnparkMessage, WakeMessage, Work,
 };
 pub use parking::{FetchSignal, Woken};
 pub use router::{Placement, Router};

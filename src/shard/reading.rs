@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::core::Shard;
 use super::message::{
-    DirectorySizes, EpochEndsMessage, LogSizesMessage, OffsetsMessage, ProducersMessage,
+    DirectorySizes, EpochEndsMessage, LogSize, LogSizesMessage, OffsetsMessage, ProducersMessage,
     ReadMessage,
 };
 use crate::io;
@@ -96,9 +96,21 @@ impl Shard {
         };
         let mut told: Vec<DirectorySizes> = self.logs().iter().map(of_none).collect();
         for some in partitions.chunks(LOGS_AT_A_TURN) {
-            for (id, log) in some.iter().map(|one| (one.id(), one.log())) {
-                if let Some(of) = told.iter_mut().find(|of| of.path == log.directory()) {
-                    of.sizes.push((id, log.size_bytes()));
+            for partition in some {
+                let current = (partition.log(), None);
+                let future = partition.future().map(|future| {
+                    let lag = partition.future_lag(&future);
+                    (future, Some(lag))
+                });
+                for (log, future_lag) in [Some(current), future].into_iter().flatten() {
+                    let of = told.iter_mut().find(|of| of.path == log.directory());
+                    of.into_iter().for_each(|of| {
+                        of.sizes.push(LogSize {
+                            id: partition.id(),
+                            bytes: log.size_bytes(),
+                            future_lag,
+                        });
+                    });
                 }
             }
             io::yield_now().await;

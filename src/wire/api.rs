@@ -6,6 +6,7 @@ use super::codec::{Message, is_flexible};
 use super::messages::alter_client_quotas::AlterClientQuotasRequest;
 use super::messages::alter_configs::AlterConfigsRequest;
 use super::messages::alter_partition_reassignments::AlterPartitionReassignmentsRequest;
+use super::messages::alter_replica_log_dirs::AlterReplicaLogDirsRequest;
 use super::messages::api_versions::{ApiVersion, ApiVersionsRequest};
 use super::messages::create_partitions::CreatePartitionsRequest;
 use super::messages::create_topics::CreateTopicsRequest;
@@ -130,6 +131,7 @@ pub const APIS: &[Api] = &[
     Api::of::<OffsetForLeaderEpochRequest>("OffsetForLeaderEpoch"),
     Api::of::<DescribeConfigsRequest>("DescribeConfigs"),
     Api::of::<AlterConfigsRequest>("AlterConfigs"),
+    Api::of::<AlterReplicaLogDirsRequest>("AlterReplicaLogDirs"),
     Api::of::<DescribeLogDirsRequest>("DescribeLogDirs"),
     Api::of::<CreatePartitionsRequest>("CreatePartitions"),
     Api::of::<DeleteGroupsRequest>("DeleteGroups"),

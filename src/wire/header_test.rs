@@ -166,6 +166,7 @@ fn the_advertised_table_is_the_one_that_is_ordered() {
             (23, 2, 4),
             (32, 1, 4),
             (33, 0, 2),
+            (34, 1, 2),
             (35, 1, 4),
             (37, 0, 3),
             (42, 0, 2),

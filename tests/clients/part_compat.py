@@ -2,6 +2,7 @@
 beside it, and what they print compared. `scripts/compat` prints the table of them."""
 
 import functools
+import json
 import re
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -179,6 +180,38 @@ def cluster():
     yield "reassignments", Step("kafka-reassign-partitions", "--list")
 
 
+# Where the replicas of a partition are to go: by the name of a file, which stands in each broker's folder.
+MOVES = {
+    "anywhere": ("t", 0, "any"),
+    "home": ("t", 1, "{data}"),
+    "nowhere": ("t", 1, "/nowhere"),
+    "unknown": ("nope", 0, "{data}"),
+}
+
+
+def write_moves(broker):
+    for name, (topic, partition, directory) in MOVES.items():
+        wish = {"topic": topic, "partition": partition, "replicas": [1],
+                "log_dirs": [directory.format(data=broker.data)]}
+        file = broker.folder / f"moves-{name}.json"
+        file.write_text(json.dumps({"version": 1, "partitions": [wish]}))
+
+
+def moves():
+    def tool(verb, name, words=""):
+        return Step("kafka-reassign-partitions",
+                    f"--{verb} --reassignment-json-file {{folder}}/moves-{name}.json {words}")
+
+    for name in MOVES:
+        yield f"a move {name}", tool("execute", name)
+        yield f"what became of it, {name}", tool("verify", name)
+    yield "a slow move home", tool("execute", "home", "--replica-alter-log-dirs-throttle 1000000")
+    yield "what became of the slow one", tool("verify", "home")
+    yield "a move called off", tool("cancel", "home")
+    yield "directories after them", Step("kafka-log-dirs", "--describe --topic-list t")
+    yield "directories of no broker", Step("kafka-log-dirs", "--describe --broker-list 9")
+
+
 def security():
     yield "access lists", Step("kafka-acls", "--list")
     yield "tokens", Step("kafka-delegation-tokens", "--describe")
@@ -210,13 +243,14 @@ def producers():
     yield "hanging ones", Step("kafka-transactions", "find-hanging --broker-id 1")
 
 
-CHAPTERS = (topics, console, groups, offsets, loads, cluster, security, producers)
+CHAPTERS = (topics, console, groups, offsets, loads, cluster, moves, security, producers)
 
 
-def words_of(step, bootstrap):
+def words_of(step, broker):
     """The class behind the tool, then its words; the address stands behind the verb of one."""
-    at = [step.at, bootstrap]
-    words = [*step.words[:1], *at, *step.words[1:]] if step.tool == "kafka-cluster" else [*at, *step.words]
+    at = [step.at, broker.bootstrap]
+    told = [word.replace("{folder}", str(broker.folder)) for word in step.words]
+    words = [*told[:1], *at, *told[1:]] if step.tool == "kafka-cluster" else [*at, *told]
     return [tool_class(step.tool), *words]
 
 
@@ -319,11 +353,13 @@ def run(report, make_broker, dose, cores, results=None):
     with make_broker("compat", settings) as broker:
         with Kafka(broker.folder / "kafka", broker.port + 2, {"node.id": 1}) as kafka:
             java.classes("AdminTools", f"{kafka_home()}/libs/*")
+            for each in (kafka, broker):
+                write_moves(each)
             for chapter in CHAPTERS:
                 steps = list(chapter())
                 with ThreadPoolExecutor() as pool:
                     asked = [pool.submit(tools, each.folder,
-                                         [words_of(step, each.bootstrap) for _, step in steps],
+                                         [words_of(step, each) for _, step in steps],
                                          [step.typed for _, step in steps]) for each in (kafka, broker)]
                     theirs, ours = (answers.result() for answers in asked)
                 for (name, step), their, our in zip(steps, theirs, ours):

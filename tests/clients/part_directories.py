@@ -18,6 +18,7 @@ from report import check
 from wire import Connection, Refused, batch_of, produce
 
 EACH_CORES = False
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 NAMES = ["data", "second", "third"]
 STORAGE_ERROR = 56
 IMAGE_BYTES = 128 << 20
@@ -73,6 +74,39 @@ def cells(report, brokers, when, seen):
                 lambda: compare(seen(kafka[1]), seen(own[1])))
 
 
+def same_paths(answer):
+    """Paths are each broker's own; a set of partitions comes in any order."""
+    out = re.sub(r'/[^\s"]*/(?=[\w-]+["\s.,]|[\w-]+$)', "", answer["out"], flags=re.M)
+    return {**answer, "out": "\n".join(sorted(out.splitlines()))}
+
+
+def moves(report, brokers):
+    """All partitions to the third directory, and what the tools say before, while and after."""
+    for each in brokers:
+        wishes = [{"topic": "t", "partition": partition, "replicas": [1],
+                   "log_dirs": [str(each.folder / NAMES[2])]} for partition in range(7)]
+        file = each.folder / "moves.json"
+        file.write_text(json.dumps({"version": 1, "partitions": wishes}))
+
+    def both(verb):
+        words = [[REASSIGN, verb, "--reassignment-json-file"]]
+        with ThreadPoolExecutor() as pool:
+            asked = [pool.submit(ask, each.bootstrap, each.folder,
+                                 [[*words[0], str(each.folder / "moves.json")]]) for each in brokers]
+            return [answers.result()[0] for answers in asked]
+
+    kafka, own = both("--execute")
+    report.cell("directories: moves begin", lambda: compare(same_paths(kafka), same_paths(own)))
+    began = time.monotonic()
+    while True:
+        kafka, own = both("--verify")
+        if all(answer["out"].count("completed successfully") >= 7 for answer in (kafka, own)):
+            break
+        check(time.monotonic() - began < 60, f"not moved: {kafka['out']} {own['out']}")
+    report.cell("directories: moves are done", lambda: compare(same_paths(kafka), same_paths(own)))
+    cells(report, brokers, "all in the third", whole)
+
+
 def compared(report, make_broker, cores):
     broker = make_broker("directories", {"num.partitions": 1, "node.id": 1, "coreline.cores": cores})
     kafka = Kafka(broker.folder / "kafka", broker.port + 2, {"node.id": 1})
@@ -101,6 +135,7 @@ def compared(report, make_broker, cores):
             each.start()
         time.sleep(5)
         cells(report, (kafka, broker), "three again", leaderless)
+        moves(report, (kafka, broker))
 
 
 class Disk:

@@ -117,6 +117,8 @@ fn classes() -> Vec<Class> {
         messages::describe_configs::DescribeConfigsResponse,
         messages::alter_configs::AlterConfigsRequest,
         messages::alter_configs::AlterConfigsResponse,
+        messages::alter_replica_log_dirs::AlterReplicaLogDirsRequest,
+        messages::alter_replica_log_dirs::AlterReplicaLogDirsResponse,
         messages::describe_log_dirs::DescribeLogDirsRequest,
         messages::describe_log_dirs::DescribeLogDirsResponse,
         messages::create_partitions::CreatePartitionsRequest,

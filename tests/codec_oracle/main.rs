@@ -149,6 +149,8 @@ oracle! {
         OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse;
     describe_configs: describe_configs, DescribeConfigsRequest, DescribeConfigsResponse;
     alter_configs: alter_configs, AlterConfigsRequest, AlterConfigsResponse;
+    alter_replica_log_dirs: alter_replica_log_dirs,
+        AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse;
     describe_log_dirs: describe_log_dirs, DescribeLogDirsRequest, DescribeLogDirsResponse;
     create_partitions: create_partitions, CreatePartitionsRequest, CreatePartitionsResponse;
     incremental_alter_configs: incremental_alter_configs,

@@ -13,6 +13,7 @@ mod data;
 mod features;
 mod groups;
 mod growth;
+mod moves;
 mod partitions;
 mod quorum;
 mod quotas;
@@ -37,14 +38,37 @@ fn start() -> Brokers {
 
 /// Both with more settings.
 fn start_with(more: &str) -> Brokers {
+    start_both(more, &[])
+}
+
+/// Both with these log directories.
+fn start_in(directories: &[&str]) -> Brokers {
+    start_both("", directories)
+}
+
+fn start_both(more: &str, directories: &[&str]) -> Brokers {
     let folder = tempfile::tempdir().expect("a folder");
     let within = |name: &str| {
         let path = folder.path().join(name);
         std::fs::create_dir(&path).expect("a folder");
         path
     };
-    let kafka = Broker::kafka_with(&within("kafka"), more);
-    let coreline = Broker::coreline_with(&within("coreline"), more);
+    let settings = |path: &std::path::Path| {
+        let paths = directories.iter();
+        let paths: Vec<String> = paths
+            .map(|name| path.join(name).display().to_string())
+            .collect();
+        // The last of a setting counts.
+        let named = format!("log.dirs={}\n{more}", paths.join(","));
+        if paths.is_empty() {
+            more.to_owned()
+        } else {
+            named
+        }
+    };
+    let (theirs, ours) = (within("kafka"), within("coreline"));
+    let kafka = Broker::kafka_with(&theirs, &settings(&theirs));
+    let coreline = Broker::coreline_with(&ours, &settings(&ours));
     Brokers {
         session: Session {
             kafka: Peer::connect(true, kafka.port),
@@ -108,6 +132,14 @@ fn keys_of_groups_answer_as_apache_kafka_does() {
     let mut brokers = start_with(groups::SETTINGS);
     groups::compare(&mut brokers.session);
     judge(&brokers.session, 150);
+}
+
+#[test]
+#[ignore = "needs Apache Kafka; scripts/test runs it"]
+fn moves_between_directories_answer_as_apache_kafka_does() {
+    let mut brokers = start_in(&["data", "data-two"]);
+    moves::compare(&mut brokers.session);
+    judge(&brokers.session, 20);
 }
 
 #[test]

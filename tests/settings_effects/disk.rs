@@ -4,8 +4,15 @@ use std::time::{Duration, Instant};
 
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{Offset, PartitionIndex};
+use coreline::wire::messages::alter_replica_log_dirs::{
+    AlterReplicaLogDir, AlterReplicaLogDirTopic, AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+};
 use coreline::wire::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopic,
+};
+use coreline::wire::messages::describe_log_dirs::{
+    DescribeLogDirsRequest, DescribeLogDirsResponse,
 };
 use coreline::wire::messages::produce::ProduceResponse;
 use coreline::wire::record_batch::recompute_crc;
@@ -140,4 +147,57 @@ fn a_busy_shard_flushes_in_time() {
         assert!(with > FLUSHES_MAX, "{with} with {limit}");
         take_away(&mut changing, kind, name, &[limit]);
     }
+}
+
+/// Whether the topic's log is a copy on its way somewhere.
+fn is_moving(client: &mut Client) -> bool {
+    let request = DescribeLogDirsRequest { topics: None };
+    let response: DescribeLogDirsResponse = client.ask(&request, 4);
+    let topics = response.results.iter().flat_map(|result| &result.topics);
+    let mut partitions = topics.flat_map(|topic| &topic.partitions);
+    partitions.any(|partition| partition.is_future_key)
+}
+
+#[test]
+fn moves_copy_so_many_bytes_a_second() {
+    use crate::changes::{BROKER, alter};
+    const RATE: &str = "replica.alter.log.dirs.io.max.bytes.per.second";
+    let slow = format!("{RATE}=300000");
+    let process = Process::start(&["log.dirs=first,second", &slow]);
+    let mut client = process.connect();
+    create(&mut client, "t", 1, 1);
+    for _ in 0..6 {
+        assert_eq!(append(&mut client, batch(1, 200_000)), ErrorCode::NONE);
+    }
+    let move_to = |client: &mut Client, name: &str| {
+        let request = AlterReplicaLogDirsRequest {
+            dirs: vec![AlterReplicaLogDir {
+                path: process.folder.path().join(name).display().to_string(),
+                topics: vec![AlterReplicaLogDirTopic {
+                    name: "t".to_owned(),
+                    partitions: vec![PartitionIndex(0)],
+                }],
+            }],
+        };
+        let response: AlterReplicaLogDirsResponse = client.ask(&request, 2);
+        assert_eq!(
+            response.results[0].partitions[0].error_code,
+            ErrorCode::NONE
+        );
+    };
+    let took = |client: &mut Client| {
+        let began = Instant::now();
+        while is_moving(client) {
+            assert!(began.elapsed() < STARTS_WITHIN);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        began.elapsed()
+    };
+    // 1.2 MB, of which the last step need not be paid for before the end.
+    move_to(&mut client, "second");
+    let slowly = took(&mut client);
+    assert!(slowly > Duration::from_secs(2), "{slowly:?}");
+    move_to(&mut client, "first");
+    alter(&mut client, BROKER, "", &[(RATE, "1000000000")]);
+    assert!(took(&mut client) < slowly, "another rate holds at once");
 }

@@ -73,6 +73,11 @@ pub const PROOFS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        DISK,
+        "moves_copy_so_many_bytes_a_second",
+        &["replica.alter.log.dirs.io.max.bytes.per.second"],
+    ),
+    (
         TOPICS,
         "a_batch_may_be_so_large",
         &["topic/max.message.bytes", "message.max.bytes"],

@@ -90,6 +90,8 @@ pub struct BrokerConfig {
     pub fetch_sessions_max: usize,
     /// `max.request.partition.size.limit`
     pub described_partitions_max: usize,
+    /// `replica.alter.log.dirs.io.max.bytes.per.second`; `None`: no limit.
+    pub move_bytes_per_second: Option<u64>,
     /// `producer.id.expiration.ms`
     pub producer_id_expiration_ms: i64,
     /// `producer.id.expiration.check.interval.ms`
@@ -171,6 +173,7 @@ impl BrokerConfig {
             connections_per_ip_max: changed.connections_per_ip_max,
             connections_per_ip_overrides: changed.connections_per_ip_overrides,
             connection_creation_rate_max: changed.connection_creation_rate_max,
+            move_bytes_per_second: changed.move_bytes_per_second,
             producer_id_expiration_ms: changed.producer_id_expiration_ms,
             topic_defaults: changed.topic_defaults,
             cleaner: changed.cleaner,
@@ -217,6 +220,7 @@ impl BrokerConfig {
             fetch_bytes_max: values.size("fetch.max.bytes"),
             fetch_sessions_max: values.size("max.incremental.fetch.session.cache.slots"),
             described_partitions_max: values.size("max.request.partition.size.limit"),
+            move_bytes_per_second: values.bytes("replica.alter.log.dirs.io.max.bytes.per.second"),
             producer_id_expiration_ms: values.long("producer.id.expiration.ms"),
             producer_id_expiration_check_ms: values
                 .long("producer.id.expiration.check.interval.ms"),

@@ -16,6 +16,20 @@ impl Controller {
                 let decision = decide::alter_reassignments(&self.image, &request);
                 reply.send(self.carry_out(decision, publish).await);
             }
+            ClusterRequest::AssignDirectory {
+                partition,
+                directory,
+                reply,
+            } => {
+                let decision = decide::assign_directory(&self.image, partition, directory);
+                reply.send(self.carry_out(decision, publish).await);
+            }
+            ClusterRequest::PreferDirectories { wanted, reply } => {
+                for (topic, partition, directory) in wanted {
+                    self.preferred.prefer((topic, partition), directory);
+                }
+                reply.send(Ok(()));
+            }
             ClusterRequest::UpdateFeatures {
                 request,
                 version,

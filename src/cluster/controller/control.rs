@@ -5,7 +5,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{BrokerId, LeaderEpoch, Offset, ProducerId, Uuid};
+use crate::base::ids::{
+    BrokerId, LeaderEpoch, Offset, PartitionIndex, ProducerId, TopicPartition, Uuid,
+};
 use crate::cluster::decide::alter_configs::{Outcomes, ResourceChanges};
 use crate::cluster::metadata_log::{ControllerEndpoint, MetadataLogError};
 use crate::cluster::quotas::mutations::Asker;
@@ -73,6 +75,9 @@ impl From<&MetadataLogError> for ControlError {
 
 type Answer<T> = Result<T, ControlError>;
 
+/// A partition by its topic's name, and the directory where it is to be made.
+pub type Preferred = (String, PartitionIndex, Uuid);
+
 /// What the controller is asked.
 pub(super) enum ControlRequest {
     CreateTopics {
@@ -118,6 +123,15 @@ pub(super) enum ClusterRequest {
     AlterReassignments {
         request: AlterPartitionReassignmentsRequest,
         reply: ReplySender<Answer<AlterPartitionReassignmentsResponse>>,
+    },
+    AssignDirectory {
+        partition: TopicPartition,
+        directory: Uuid,
+        reply: ReplySender<Answer<bool>>,
+    },
+    PreferDirectories {
+        wanted: Vec<Preferred>,
+        reply: ReplySender<Answer<()>>,
     },
     UpdateFeatures {
         request: UpdateFeaturesRequest,
@@ -255,6 +269,29 @@ impl ControlHandle {
     ) -> Answer<AlterPartitionReassignmentsResponse> {
         let (reply, answer) = reply_slot();
         let request = ClusterRequest::AlterReassignments { request, reply };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Says, durably, that a partition is in another of this broker's log directories; false where
+    /// there is no such partition or directory. After an error it may be so or not.
+    pub async fn assign_directory(
+        &self,
+        partition: TopicPartition,
+        directory: Uuid,
+    ) -> Answer<bool> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::AssignDirectory {
+            partition,
+            directory,
+            reply,
+        };
+        self.ask(ControlRequest::Cluster(request), answer).await?
+    }
+
+    /// Names directories for partitions that there are not yet.
+    pub async fn prefer_directories(&self, wanted: Vec<Preferred>) -> Answer<()> {
+        let (reply, answer) = reply_slot();
+        let request = ClusterRequest::PreferDirectories { wanted, reply };
         self.ask(ControlRequest::Cluster(request), answer).await?
     }
 

@@ -19,7 +19,8 @@ use thiserror::Error;
 
 use super::decide::{
     self, CreateTopicsContext, Decision, LocalDirectories, METADATA_VERSION_DIRECTORIES,
-    METADATA_VERSIONS, NodeRegistration, ProducerIdBlock, RECORDS_PER_OPERATION_MAX, alter_configs,
+    METADATA_VERSIONS, NodeRegistration, PreferredDirectories, ProducerIdBlock,
+    RECORDS_PER_OPERATION_MAX, alter_configs,
 };
 use super::identity::NodeIdentity;
 use super::image::{Image, METADATA_VERSION};
@@ -34,7 +35,7 @@ use crate::base::random::Random;
 use crate::base::time::TimestampMs;
 use crate::io::{self, Inbox, inbox::inbox};
 
-pub use control::{ControlError, ControlHandle, QuorumState};
+pub use control::{ControlError, ControlHandle, Preferred, QuorumState};
 
 use control::ControlRequest;
 use upkeep::Upkeep;
@@ -80,6 +81,7 @@ pub struct Controller {
     /// What is left of the block of producer ids at hand.
     producer_ids: ProducerIdBlock,
     mutations: MutationQuotas,
+    preferred: PreferredDirectories,
     handle: ControlHandle,
     requests: Inbox<ControlRequest>,
 }
@@ -130,6 +132,7 @@ impl Controller {
             },
             on_log_failure: None,
             mutations: MutationQuotas::new(config.controller_quota_windows),
+            preferred: PreferredDirectories::default(),
             handle: ControlHandle::new(handle),
             requests,
             config,
@@ -237,7 +240,8 @@ impl Controller {
                 };
                 let mut permits = self.mutations.permits(&self.image, &asker, io::now());
                 let drawn = (&mut self.random, &mut permits);
-                let decision = decide::create_topics(&self.image, &request, context, drawn);
+                let mut decision = decide::create_topics(&self.image, &request, context, drawn);
+                self.preferred.heed(&self.image, &mut decision.records);
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::CreatePartitions {
@@ -247,7 +251,8 @@ impl Controller {
             } => {
                 let mut permits = self.mutations.permits(&self.image, &asker, io::now());
                 let drawn = (&mut self.random, &mut permits);
-                let decision = decide::create_partitions(&self.image, &request, drawn);
+                let mut decision = decide::create_partitions(&self.image, &request, drawn);
+                self.preferred.heed(&self.image, &mut decision.records);
                 reply.send(self.carry_out(decision, publish).await);
             }
             ControlRequest::DeleteTopics {

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Decision;
+use super::startup::moved_directories;
 use crate::base::ids::{BrokerId, PartitionIndex, TopicId, TopicPartition, Uuid};
 use crate::cluster::image::{
     DIRECTORY_LOST, DIRECTORY_UNASSIGNED, Image, PartitionImage, TopicImage,
@@ -207,6 +209,42 @@ pub fn directory_failed(image: &Image, directory: Uuid) -> Vec<MetadataRecord> {
         records.extend(changes.map(MetadataRecord::PartitionChange));
     }
     records
+}
+
+/// A partition of this node is in that directory from now on
+/// (`ReplicationControlManager.handleAssignReplicasToDirs`). False where there is no such
+/// partition, or the broker has no such directory any more.
+#[must_use]
+pub fn assign_directory(image: &Image, id: TopicPartition, directory: Uuid) -> Decision<bool> {
+    let node = image.node_id();
+    let refused = Decision {
+        records: Vec::new(),
+        response: false,
+    };
+    let topic = image.topics().by_id(id.topic_id);
+    let Some(partition) = topic.and_then(|topic| topic.partition(id.partition)) else {
+        return refused;
+    };
+    let Some(place) = partition.replicas.iter().position(|one| *one == node) else {
+        return refused;
+    };
+    let is_online = (image.broker(node)).is_some_and(|one| one.directories.contains(&directory));
+    if !is_online {
+        return refused;
+    }
+    let moved = moved_directories(partition, place, directory);
+    let change = moved.map(|directories| {
+        MetadataRecord::PartitionChange(PartitionChangeRecord {
+            partition_id: id.partition,
+            topic_id: id.topic_id,
+            directories: Some(directories),
+            ..PartitionChangeRecord::default()
+        })
+    });
+    Decision {
+        records: change.into_iter().collect(),
+        response: true,
+    }
 }
 
 #[cfg(test)]

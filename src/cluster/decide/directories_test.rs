@@ -4,9 +4,11 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::{LeaderEpoch, Offset};
 use crate::base::random::Random;
 use crate::cluster::decide::{
-    CreateTopicsContext, NodeRegistration, create_topics, startup_records,
+    CreateTopicsContext, NodeRegistration, PREFERRED_MAX, PreferredDirectories, create_topics,
+    startup_records,
 };
 use crate::cluster::quotas::mutations::Permits;
+use crate::cluster::records::{PartitionRecord, TopicRecord};
 use crate::wire::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
 
 const NODE: BrokerId = BrokerId(1);
@@ -215,4 +217,104 @@ fn offsets_of_registrations_stay_their_epochs() {
     apply(&mut image, &records);
     assert_eq!(image.broker(NODE).expect("registered").epoch, epoch);
     assert!(image.end_offset() > Offset(epoch.0));
+}
+
+#[test]
+fn a_partition_is_assigned_to_another_directory_without_an_election() {
+    let mut image = Image::new("cluster", NODE);
+    start(&mut image, &[A, B], true);
+    create(&mut image, "t", 2);
+    let moved = id(&image, "t", 0);
+    let epochs = |image: &Image| {
+        let topic = image.topics().by_name("t").expect("it is there");
+        let partition = topic.partition(PartitionIndex(0)).expect("it is there");
+        (partition.leader_epoch.0, partition.partition_epoch)
+    };
+    let before = epochs(&image);
+    let decision = assign_directory(&image, moved, B);
+    assert!(decision.response);
+    apply(&mut image, &decision.records);
+    assert_eq!(places(&image, "t"), [(B, 1), (B, 1)]);
+    assert_eq!(epochs(&image), (before.0, before.1 + 1));
+    let again = assign_directory(&image, moved, B);
+    assert_eq!((again.records, again.response), (Vec::new(), true));
+    // Neither a directory that does not serve nor a partition that is not there.
+    let refused = assign_directory(&image, moved, C);
+    assert_eq!((refused.records, refused.response), (Vec::new(), false));
+    let nowhere = TopicPartition {
+        partition: PartitionIndex(9),
+        ..moved
+    };
+    assert!(!assign_directory(&image, nowhere, A).response);
+}
+
+#[test]
+fn a_new_partition_goes_where_it_was_wanted_once() {
+    let mut image = Image::new("cluster", NODE);
+    start(&mut image, &[A, B], true);
+    let mut preferred = PreferredDirectories::default();
+    let of = |index: i32| ("t".to_owned(), PartitionIndex(index));
+    preferred.prefer(of(0), A);
+    preferred.prefer(of(0), B);
+    preferred.prefer(of(1), C);
+    create(&mut image, "t", 3);
+    assert_eq!(places(&image, "t"), [(A, 1), (B, 1), (A, 1)]);
+    let topic = image.topics().by_name("t").expect("it is there");
+    let partitions = topic.partitions.iter();
+    let mut records: Vec<MetadataRecord> = partitions
+        .map(|(index, partition)| {
+            MetadataRecord::Partition(PartitionRecord {
+                partition_id: *index,
+                topic_id: topic.id,
+                replicas: partition.replicas.clone(),
+                directories: partition.directories.clone(),
+                ..PartitionRecord::default()
+            })
+        })
+        .collect();
+    preferred.heed(&image, &mut records);
+    let told = records.iter().map(|record| match record {
+        MetadataRecord::Partition(partition) => partition.directories[0],
+        other => panic!("{other:?}"),
+    });
+    // The second was wanted where nothing serves.
+    assert_eq!(told.collect::<Vec<_>>(), [B, B, A]);
+}
+
+#[test]
+fn so_many_wishes_are_kept_and_not_one_more() {
+    let mut image = Image::new("cluster", NODE);
+    start(&mut image, &[A, B], true);
+    let mut preferred = PreferredDirectories::default();
+    let of = |index: usize| ("t".to_owned(), PartitionIndex(index as i32));
+    for index in 0..=PREFERRED_MAX {
+        preferred.prefer(of(index), B);
+    }
+    let record = |index: usize| {
+        MetadataRecord::Partition(PartitionRecord {
+            partition_id: PartitionIndex(index as i32),
+            topic_id: Uuid([9; 16]),
+            replicas: vec![NODE],
+            directories: vec![A],
+            ..PartitionRecord::default()
+        })
+    };
+    let topic = MetadataRecord::Topic(TopicRecord {
+        name: "t".to_owned(),
+        topic_id: Uuid([9; 16]),
+    });
+    let mut records = vec![
+        topic,
+        record(0),
+        record(PREFERRED_MAX - 1),
+        record(PREFERRED_MAX),
+    ];
+    for expected in [[B, B, A], [A, A, A]] {
+        preferred.heed(&image, &mut records);
+        let told = records.iter_mut().filter_map(|record| match record {
+            MetadataRecord::Partition(one) => Some(std::mem::replace(&mut one.directories[0], A)),
+            _ => None,
+        });
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
 }

@@ -177,7 +177,11 @@ fn may_lead(partition: &PartitionImage, node: BrokerId) -> bool {
 
 /// The partition's directories with that of the replica at `place` replaced; `None` when it is the
 /// one already.
-fn moved_directories(partition: &PartitionImage, place: usize, id: Uuid) -> Option<Vec<Uuid>> {
+pub(super) fn moved_directories(
+    partition: &PartitionImage,
+    place: usize,
+    id: Uuid,
+) -> Option<Vec<Uuid>> {
     let mut directories = partition.directories.clone();
     directories.resize(partition.replicas.len(), Uuid::ZERO);
     let slot = directories.get_mut(place)?;

@@ -165,7 +165,8 @@ impl Log {
     /// # Errors
     /// [`LogError::Io`], [`LogError::Offline`]; the log is as whole as before.
     pub async fn clean(self: &Rc<Self>, options: &CleanOptions) -> Result<CleanOutcome> {
-        if self.check_writable().is_err() || self.cleaning.is_under_way.replace(true) {
+        let is_free = self.check_writable().is_ok() && !self.is_moving();
+        if !is_free || self.cleaning.is_under_way.replace(true) {
             return Ok(CleanOutcome::Interrupted);
         }
         self.cleaning.is_outdated.set(false);
@@ -187,7 +188,7 @@ impl Log {
     /// Whether a cleaning is to end.
     pub(super) fn is_over(&self) -> bool {
         let is_wanted = !self.cleaning.is_outdated.get() && self.config().compacted;
-        !is_wanted || self.check_writable().is_err()
+        !is_wanted || self.is_moving() || self.check_writable().is_err()
     }
 
     async fn try_clean(self: &Rc<Self>, options: &CleanOptions) -> Result<CleanOutcome> {
@@ -227,7 +228,7 @@ impl Log {
         let mut mark = cleaning.mark.get();
         if mark.cleaned_to > end {
             mark.cleaned_to = end;
-            mark.write(&self.folder, &self.shard.flushes).await?;
+            mark.write(&self.folder.path(), &self.shard.flushes).await?;
             cleaning.mark.set(mark);
         }
         Ok(())
@@ -242,7 +243,7 @@ impl Log {
         }
         let mut mark = self.cleaning.mark.get();
         mark.cleaned_to = end;
-        mark.write(&self.folder, &self.shard.flushes).await?;
+        mark.write(&self.folder.path(), &self.shard.flushes).await?;
         self.cleaning.mark.set(mark);
         Ok(())
     }

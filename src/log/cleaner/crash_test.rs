@@ -112,7 +112,7 @@ fn crash_at(step: u64, seed: u64, is_power_cut: bool) -> bool {
             let log = logs.open_log(identity("a"), keeping()).await.unwrap();
             let known = acked.borrow().clone();
             check(&log, &known, random).await;
-            let names = crate::log::open::list_folder(&log.folder)
+            let names = crate::log::open::list_folder(&log.folder.path())
                 .await
                 .unwrap()
                 .names;

@@ -61,6 +61,9 @@
 //!   positions: both stay open until nobody uses them. Broken by reads beside passes:
 //!   `reads_beside_a_cleaning_miss_nothing`.
 //! * Retention, deletion, cutting, closing and replacing exclude each other ([`Log::shape`]).
+//! * A log on its way into another directory is not cleaned: its copy might have an old value and
+//!   miss the tombstone that a pass takes away behind it. Broken by a move of a cleaned log:
+//!   `moving_test::a_log_with_holes_moves_with_them_and_is_not_cleaned_meanwhile`.
 //! * `coreline.cleaned` names, durably and before the first replacement, the offset below which
 //!   there may be holes: above it a hole is damage, for reads and for `coreline log verify`. After
 //!   the last replacement of a pass it names how far the log is clean, and before a log is cut no

@@ -483,7 +483,7 @@ fn a_damaged_log_is_left_alone_and_named() {
         assert!(what.contains(&*second.to_string_lossy()), "{what}");
         assert_eq!(log.uncleanable(usize::MAX), Some(what));
         assert_eq!(log.segment_sizes(), before);
-        let names = crate::log::open::list_folder(&log.folder)
+        let names = crate::log::open::list_folder(&log.folder.path())
             .await
             .unwrap()
             .names;

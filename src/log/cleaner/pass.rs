@@ -135,7 +135,7 @@ impl Pass<'_> {
         let bases = sources.iter().map(|source| source.segment.base_offset);
         let active = self.log.active_segment().base_offset;
         for base in bases.chain([active]) {
-            let path = segment_path(&self.log.folder, base, LogFileKind::TransactionIndex);
+            let path = segment_path(&self.log.folder.path(), base, LogFileKind::TransactionIndex);
             let Some(bytes) = read_small(&path).await? else {
                 continue;
             };
@@ -179,7 +179,7 @@ impl Pass<'_> {
         let mut mark = log.cleaning.mark.get();
         if end > mark.holes_below {
             mark.holes_below = end;
-            mark.write(&log.folder, &log.shard.flushes).await?;
+            mark.write(&log.folder.path(), &log.shard.flushes).await?;
             log.cleaning.mark.set(mark);
         }
         Ok(())
@@ -205,11 +205,11 @@ impl Pass<'_> {
             let Some(first) = group.first() else { break };
             let base = first.segment.base_offset;
             work.rules.producers = last_records(&self.log.producers.borrow());
-            remove_cleaned(&self.log.folder, base).await?;
+            remove_cleaned(&self.log.folder.path(), base).await?;
             let replaced = self.replace_group(work, group).await;
             if replaced.is_err() {
                 // Removed at the next start, should the disk refuse this too.
-                let _ = remove_cleaned(&self.log.folder, base).await;
+                let _ = remove_cleaned(&self.log.folder.path(), base).await;
             }
             work = replaced?;
             self.stats.segments.0 += group.len();
@@ -233,7 +233,8 @@ impl Pass<'_> {
         let interval = log.config().index_interval_bytes;
         let base = group.first().map(|first| first.segment.base_offset);
         let base = base.unwrap_or_default();
-        let mut writer = CleanedWriter::create(&log.folder, base, interval).await?;
+        let folder = log.folder.path();
+        let mut writer = CleanedWriter::create(&folder, base, interval).await?;
         let is_filled = |source: &Source| source.segment.size.get() > 0;
         let last = group.iter().rposition(is_filled);
         for (place, source) in group.iter().enumerate() {

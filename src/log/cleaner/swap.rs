@@ -82,10 +82,10 @@ impl Log {
 
     /// The new segment, whose file is open and stays so while its name changes.
     async fn open_cleaned(&self, cleaned: &Cleaned) -> Result<Rc<Segment>> {
-        let (folder, health) = (Rc::clone(&self.folder), &self.shard.health);
+        let (folder, health) = (self.folder.clone(), &self.shard.health);
         let new = Segment::new_finished(cleaned.base, folder, health, cleaned.bytes);
         let path = path_in(
-            &self.folder,
+            &self.folder.path(),
             cleaned.base,
             LogFileKind::Log,
             FileState::Cleaned,
@@ -101,8 +101,8 @@ impl Log {
     async fn rename_all(&self, base: Offset, from: FileState, to: FileState) -> Result<()> {
         for kind in SEGMENT_KINDS {
             let (old, new) = (
-                path_in(&self.folder, base, kind, from),
-                path_in(&self.folder, base, kind, to),
+                path_in(&self.folder.path(), base, kind, from),
+                path_in(&self.folder.path(), base, kind, to),
             );
             match io::directory::rename(&old, &new).await {
                 // There is not always one of transactions, and an earlier try may have come so far.
@@ -115,7 +115,7 @@ impl Log {
     }
 
     async fn sync_names(&self) -> Result<()> {
-        let synced = self.shard.flushes.names(&self.folder).await;
+        let synced = self.shard.flushes.names(&self.folder.path()).await;
         synced.map_err(|error| LogError::io(format!("syncing {}", self.folder.display()), error))
     }
 
@@ -123,7 +123,7 @@ impl Log {
     /// put it in a place that is not the same any more.
     async fn take_back(&self, base: Offset, error: LogError) -> LogError {
         for kind in SEGMENT_KINDS.into_iter().rev() {
-            let path = path_in(&self.folder, base, kind, FileState::Swap);
+            let path = path_in(&self.folder.path(), base, kind, FileState::Swap);
             match io::directory::remove_file(&path).await {
                 Err(left) if left.kind() != std::io::ErrorKind::NotFound => {
                     let reason = format!("removing {} failed: {left}", path.display());

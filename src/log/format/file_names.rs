@@ -35,13 +35,15 @@ pub const NEXT_SEGMENT: &str = "coreline.next-segment";
 pub const DAMAGE_MARK: &str = "coreline.damage";
 /// In a partition's folder: below which offset a cleaning may have left holes, ours.
 pub const CLEANED_MARK: &str = "coreline.cleaned";
+/// In a partition's folder: the directory to which its log moves, ours ([`super::move_mark`]).
+pub const MOVE_MARK: &str = "coreline.moving-to";
 /// Appended to a checkpoint's name while it is written.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// Digits of a base offset in a file's name.
 const OFFSET_DIGITS: usize = 20;
 /// Longest name of a file or folder (`UnifiedLog`, and every file system here).
-const NAME_BYTES_MAX: usize = 255;
+pub const NAME_BYTES_MAX: usize = 255;
 
 /// What a file of a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -224,12 +226,26 @@ pub fn marked_partition_folder(
     unique: u128,
     state: FolderState,
 ) -> String {
-    let end = format!("-{partition}.{unique:032x}{}", state.suffix());
+    let end = marked_end(partition, unique, state);
     let mut len = topic.len().min(NAME_BYTES_MAX.saturating_sub(end.len()));
     while !topic.is_char_boundary(len) {
         len -= 1;
     }
     format!("{}{end}", topic.get(..len).unwrap_or_default())
+}
+
+fn marked_end(partition: PartitionIndex, unique: u128, state: FolderState) -> String {
+    format!("-{partition}.{unique:032x}{}", state.suffix())
+}
+
+/// Bytes of a marked folder's name that has the topic's whole name.
+#[must_use]
+pub fn marked_partition_folder_bytes(
+    topic: &str,
+    partition: PartitionIndex,
+    state: FolderState,
+) -> usize {
+    topic.len() + marked_end(partition, 0, state).len()
 }
 
 /// Reads the name of a partition's folder (`UnifiedLog.parseTopicPartitionName`); `None` when it is

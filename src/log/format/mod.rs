@@ -19,6 +19,7 @@ pub mod file_names;
 pub mod index_sums;
 pub mod known_directories;
 pub mod meta_properties;
+pub mod move_mark;
 pub mod offset_index;
 pub mod partition_metadata;
 pub mod producer_snapshot;

@@ -67,7 +67,8 @@ impl Folder {
     }
 }
 
-/// The folders of live partitions but the metadata log's. Folders of a deletion that was under way
+/// The folders of partitions but the metadata log's: those that serve, and copies on their way into
+/// the directory. Folders of a deletion that was under way
 /// are removed.
 pub(super) async fn list_folders(directory: &Path) -> Result<Vec<Folder>, LogError> {
     find_folders(directory, Access::Recover).await
@@ -89,11 +90,14 @@ pub(crate) async fn find_folders(
         };
         let path: Rc<Path> = directory.join(&entry.name).into();
         match parsed.state {
-            FolderState::Live => live.push((parsed.topic, parsed.partition, path)),
+            // A copy that has not taken over has records in the journal too.
+            FolderState::Live | FolderState::Future => {
+                live.push((parsed.topic, parsed.partition, path));
+            }
             FolderState::Delete if access == Access::Recover => {
                 io::directory::remove_all(&path).await.map_err(failed)?;
             }
-            FolderState::Delete | FolderState::Future | FolderState::Stray => {}
+            FolderState::Delete | FolderState::Stray => {}
         }
     }
     read_ids(live).await

@@ -91,7 +91,7 @@ async fn remove_snapshots_past(
     }
     let end = last_offset_end(segment, size).await?.max(base);
     for snapshot in listing.snapshots.extract_if(.., |snapshot| *snapshot > end) {
-        let path = Snapshot::path(&segment.folder, snapshot);
+        let path = Snapshot::path(&segment.folder.path(), snapshot);
         let removed = io::directory::remove_file(&path).await;
         removed.map_err(|error| LogError::io(format!("removing {}", path.display()), error))?;
     }
@@ -105,7 +105,7 @@ async fn last_offset_end(segment: &Segment, size: u64) -> Result<Offset, LogErro
     if size == 0 {
         return Ok(segment.base_offset);
     }
-    let index = SegmentIndex::load(&segment.folder, segment.base_offset).await;
+    let index = SegmentIndex::load(&segment.folder.path(), segment.base_offset).await;
     let start = index.map_or(0, |LoadedIndex { mut index, .. }| {
         index.truncate_to(Offset(i64::MAX), size);
         index

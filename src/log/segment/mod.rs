@@ -25,6 +25,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::error::LogError;
+use super::folder_place::FolderPlace;
 use super::health::Health;
 use super::journal::Result;
 use super::wait::Waiters;
@@ -50,7 +51,7 @@ pub(crate) fn segment_path(folder: &Path, base_offset: Offset, kind: LogFileKind
 /// One segment.
 pub(crate) struct Segment {
     pub(crate) base_offset: Offset,
-    pub(crate) folder: Rc<Path>,
+    pub(crate) folder: FolderPlace,
     pub(crate) health: Rc<Health>,
     pub(crate) waiters: Rc<Waiters>,
     writer: RefCell<Option<File>>,
@@ -99,14 +100,14 @@ impl Segment {
     /// A segment whose file holds `size` bytes, all durable.
     pub(crate) fn new(
         base_offset: Offset,
-        folder: Rc<Path>,
+        folder: impl Into<FolderPlace>,
         health: &Rc<Health>,
         size: u64,
     ) -> Rc<Self> {
         let at_block = floor_to_block(size);
         Rc::new(Self {
             base_offset,
-            folder,
+            folder: folder.into(),
             health: Rc::clone(health),
             waiters: health.waiters(),
             writer: RefCell::default(),
@@ -139,7 +140,7 @@ impl Segment {
     /// A closed segment: everything is in its file.
     pub(crate) fn new_finished(
         base_offset: Offset,
-        folder: Rc<Path>,
+        folder: impl Into<FolderPlace>,
         health: &Rc<Health>,
         size: u64,
     ) -> Rc<Self> {
@@ -155,7 +156,7 @@ impl Segment {
     /// An empty segment in a file that was made for it and has not got its name yet.
     pub(crate) fn new_prepared(
         base_offset: Offset,
-        folder: Rc<Path>,
+        folder: impl Into<FolderPlace>,
         health: &Rc<Health>,
         (file, reserved): (File, u64),
     ) -> Rc<Self> {
@@ -174,7 +175,7 @@ impl Segment {
 
     /// The `.log` file.
     pub(crate) fn path(&self) -> PathBuf {
-        segment_path(&self.folder, self.base_offset, LogFileKind::Log)
+        segment_path(&self.folder.path(), self.base_offset, LogFileKind::Log)
     }
 
     /// What was being done, with the path, for an error.

@@ -137,8 +137,9 @@ async fn names(directory: &Path, report: &mut Report) -> Result<Vec<String>, Log
     let failed = |error| LogError::io(format!("listing {}", directory.display()), error);
     let mut names = Vec::new();
     for entry in io::directory::list(directory).await.map_err(failed)? {
-        let marked = parse_partition_folder(&entry.name)
-            .filter(|parsed| entry.is_directory && parsed.state != FolderState::Live);
+        let marked = parse_partition_folder(&entry.name).filter(|parsed| {
+            entry.is_directory && matches!(parsed.state, FolderState::Delete | FolderState::Stray)
+        });
         if marked.is_some() {
             let name = &entry.name;
             report

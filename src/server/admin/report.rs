@@ -145,7 +145,8 @@ pub fn ask_partitions(reports: UnboundedSender<Report>) -> ShardMessage {
 }
 
 fn describe(partition: &Partition) -> PartitionReport {
-    let identity = partition.log().identity();
+    let log = partition.log();
+    let identity = log.identity();
     PartitionReport {
         topic: identity.topic.clone(),
         partition: identity.partition,

@@ -2,18 +2,19 @@
 //! file system, and the sizes of the logs in it, asked of their shards.
 //!
 //! As in Kafka (`ReplicaManager.describeLogDirs`) partitions that are not here are left out, and a
-//! directory that is offline is KAFKA_STORAGE_ERROR without partitions. Every log is the one that
-//! is served: nothing lags, nothing is a future copy.
+//! directory that is offline is KAFKA_STORAGE_ERROR without partitions. A partition that moves has
+//! a log in both directories: that in the second is a future one, which lags so many offsets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::alter_replica_log_dirs::absolute;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{PartitionIndex, ShardId, TopicPartition};
 use crate::io;
 use crate::io::reply::reply_slot;
 use crate::server::context::RequestContext;
-use crate::shard::{DirectorySizes, LogSizesMessage, ShardMessage};
+use crate::shard::{DirectorySizes, LogSize, LogSizesMessage, ShardMessage};
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::describe_log_dirs::{
     DescribableLogDirTopic, DescribeLogDirsPartition, DescribeLogDirsRequest,
@@ -104,9 +105,7 @@ async fn described<'a>(
     told: impl Iterator<Item = &'a DirectorySizes> + Clone,
     context: &RequestContext,
 ) -> DescribeLogDirsResult {
-    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    // Without a slash at the end.
-    let log_dir = absolute.components().as_path().display().to_string();
+    let log_dir = absolute(directory);
     let is_open = told.clone().next().is_some();
     let offline = DescribeLogDirsResult {
         error_code: ErrorCode::KAFKA_STORAGE_ERROR,
@@ -132,21 +131,22 @@ async fn described<'a>(
 /// By name and number; what was deleted meanwhile is left out.
 fn by_topic<'a>(
     context: &RequestContext,
-    sizes: impl Iterator<Item = &'a (TopicPartition, u64)>,
+    sizes: impl Iterator<Item = &'a LogSize>,
 ) -> Vec<DescribeLogDirsTopic> {
     let image = context.node().image_ref();
-    let mut topics: BTreeMap<&str, BTreeMap<PartitionIndex, u64>> = BTreeMap::new();
-    for (id, bytes) in sizes.copied() {
+    let mut topics: BTreeMap<&str, BTreeMap<PartitionIndex, LogSize>> = BTreeMap::new();
+    for size in sizes {
+        let id = size.id;
         if let Some(topic) = image.topics().by_id(id.topic_id) {
             let partitions = topics.entry(&topic.name).or_default();
-            partitions.insert(id.partition, bytes);
+            partitions.insert(id.partition, *size);
         }
     }
-    let partition = |(partition_index, bytes): (PartitionIndex, u64)| DescribeLogDirsPartition {
+    let partition = |(partition_index, size): (PartitionIndex, LogSize)| DescribeLogDirsPartition {
         partition_index,
-        partition_size: i64::try_from(bytes).unwrap_or(i64::MAX),
-        offset_lag: 0,
-        is_future_key: false,
+        partition_size: i64::try_from(size.bytes).unwrap_or(i64::MAX),
+        offset_lag: size.future_lag.unwrap_or(0),
+        is_future_key: size.future_lag.is_some(),
     };
     let topic = |(name, partitions): (&str, BTreeMap<_, _>)| DescribeLogDirsTopic {
         name: name.to_owned(),

@@ -18,6 +18,7 @@
 pub mod alter_client_quotas;
 pub mod alter_configs;
 pub mod alter_partition_reassignments;
+pub mod alter_replica_log_dirs;
 pub mod api_versions;
 pub mod brokers;
 pub mod config_changes;
@@ -124,6 +125,7 @@ pub fn start(
         23 => call.answer(TaskClass::Fetch, offset_for_leader_epoch::handle),
         32 => call.answer_within_memory(TaskClass::Fetch, describe_configs::handle),
         33 => call.answer(TaskClass::Fetch, alter_configs::handle),
+        34 => call.answer(TaskClass::Fetch, alter_replica_log_dirs::handle),
         35 => call.answer_within_memory(TaskClass::Fetch, describe_log_dirs::handle),
         37 => call.answer(TaskClass::Fetch, create_partitions::handle),
         42 => call.answer(TaskClass::Fetch, delete_groups::handle),

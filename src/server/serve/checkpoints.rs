@@ -142,7 +142,8 @@ fn offsets_of(shard: &Shard, directory: &Path, file: CheckpointFile) -> Option<O
         }
     };
     let line = |partition: &Rc<crate::partition::Partition>| {
-        let identity = partition.log().identity();
+        let log = partition.log();
+        let identity = log.identity();
         (
             (identity.topic.clone(), identity.partition),
             offset(partition),

@@ -135,7 +135,8 @@ impl Cleaner {
         for partition in self.shard.partitions() {
             let log = partition.log();
             let config = log.config();
-            if !config.compacted || partition.is_closed() || log.damage().is_some() {
+            let is_left = partition.is_closed() || log.is_moving() || log.damage().is_some();
+            if !config.compacted || is_left {
                 continue;
             }
             if log.uncleanable(table_bytes).is_some() {

@@ -12,6 +12,7 @@ use super::directories::Directories;
 use super::disk_watch::DiskWatch;
 use super::failures::{FAILURES_LEN_MAX, Failures};
 use super::memory_guard::keep_within;
+use super::moved;
 use super::shards::{ClosedDirectories, Shards, ShardsOptions};
 use crate::base::config::{BrokerConfig, Budgets};
 use crate::base::ids::{BrokerEpoch, Uuid};
@@ -135,6 +136,7 @@ async fn start(options: ControlOptions) -> Result<Control, String> {
     };
     let shards = Shards::start(shards, Arc::clone(&image)).await?;
     shards.publisher().publish(image).await;
+    moved::go_on(shards.publisher(), &directories.moves).await;
     let watch = Failures {
         publisher: Rc::clone(shards.publisher()),
         control: handle.clone(),

@@ -4,9 +4,9 @@
 //! One that fails on the way is left out and its partitions are offline, as in Kafka; the metadata
 //! log's may not fail, nor all of them.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::moved::{self, Found};
 use super::strays;
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{TopicPartition, Uuid};
@@ -42,6 +42,8 @@ pub struct Directories {
     pub online: Vec<OnlineDirectory>,
     /// Those that do not.
     pub offline: Vec<OfflineDirectory>,
+    /// Partitions that were on their way into another directory, and its id.
+    pub moves: Vec<(TopicPartition, Uuid)>,
     metadata: PathBuf,
 }
 
@@ -71,6 +73,7 @@ impl Directories {
         let mut directories = Self {
             online: online.collect(),
             offline,
+            moves: Vec::new(),
             metadata,
         };
         for (path, reason) in &identity.failed {
@@ -151,45 +154,37 @@ impl Directories {
     }
 
     /// Finds where the partitions of `image` are, and sets aside what belongs to none of this
-    /// broker. As in Kafka (`LogManager.loadLog`) one that is in two directories keeps the broker
-    /// from starting.
+    /// broker. What a move between directories has left is settled. As in Kafka
+    /// (`LogManager.loadLog`) one that is in two directories keeps the broker from starting.
     pub async fn look(
         &mut self,
         image: &Image,
         random: &mut Random,
     ) -> Result<LocalDirectories, String> {
-        let mut found: BTreeMap<TopicPartition, (Uuid, PathBuf)> = BTreeMap::new();
+        let mut folders = Vec::new();
         for directory in self.online.clone() {
-            let belonging = match strays::set_aside(&directory.path, image, random).await {
-                Ok(belonging) => belonging,
+            match strays::set_aside(&directory.path, image, random).await {
+                Ok(belonging) => folders.extend(belonging.into_iter().map(|one| Found {
+                    partition: one.partition,
+                    directory: directory.id,
+                    path: directory.path.join(one.name),
+                    is_future: one.is_future,
+                })),
                 Err(error) => {
                     let reason = format!("cannot look for partitions: {error}");
                     self.leave_out(&directory.path, &reason)?;
-                    continue;
                 }
-            };
-            for (partition, folder) in belonging {
-                let path = directory.path.join(&folder);
-                if let Some((_, other)) = found.get(&partition) {
-                    return Err(format!(
-                        "the partition {folder} is in two log directories, as {} and as {}: move \
-                         the folder away that is not to be served; if one of the disks has failed \
-                         before, that one's",
-                        other.display(),
-                        path.display()
-                    ));
-                }
-                found.insert(partition, (directory.id, path));
             }
         }
-        let found = found
-            .into_iter()
-            .map(|(partition, (id, _))| (partition, id));
+        let online: Vec<Uuid> = self.online.iter().map(|directory| directory.id).collect();
+        let settled = moved::settle(folders, image, &online, random).await?;
+        self.moves = settled.moves;
+        let found = settled.homes;
         let closed = self.online.iter().filter(|directory| directory.was_sealed);
         Ok(LocalDirectories {
             online: self.online.iter().map(|directory| directory.id).collect(),
             are_all_online: self.offline.is_empty(),
-            found: found.collect(),
+            found,
             closed: closed.map(|directory| directory.id).collect(),
         })
     }

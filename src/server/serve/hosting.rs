@@ -94,7 +94,7 @@ pub async fn host_all(shard: Rc<Shard>, orders: Vec<HostOrder>) -> Vec<(TopicPar
     for order in orders {
         if let Some(hosted) = shard.partition(order.id) {
             hosted.set_min_insync_replicas(order.min_insync_replicas);
-            hosted.log().update_config(order.config);
+            hosted.update_config(order.config);
             hosted.set_leadership(order.leadership);
             continue;
         }
@@ -165,8 +165,9 @@ pub async fn delete_all(shard: Rc<Shard>, ids: Vec<TopicPartition>) {
         }
         let shard = Rc::clone(&shard);
         deleting.push_back(io::spawn(TaskClass::Background, async move {
-            if let Err(error) = shard.logs().delete_log(partition.log()).await {
-                let folder = partition.log().identity().folder();
+            let log = partition.log();
+            if let Err(error) = shard.logs().delete_log(&log).await {
+                let folder = log.identity().folder();
                 tracing::error!("cannot delete {folder}: {error}");
             }
         }));

@@ -27,6 +27,10 @@ pub async fn look_for_old_segments(shard: Rc<Shard>, config: &BrokerConfig) {
 }
 
 async fn look_at(partition: &Partition) {
+    // A log that is about to change its directory waits for the next look.
+    let Some(_change) = partition.try_change() else {
+        return;
+    };
     let log = partition.log();
     let folder = log.identity().folder();
     match log.delete_old_segments(partition.high_watermark()).await {

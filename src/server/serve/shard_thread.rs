@@ -19,6 +19,7 @@ use crate::io::uring::{RingOptions, ShardFaults};
 use crate::io::{self, Inbox, InboxSender, Runtime, RuntimeOptions, TaskClass};
 use crate::log::{CleanerPace, LogError, ShardLogs, ShardLogsOptions};
 use crate::metrics::ShardMetrics;
+use crate::server::moves::MoveRate;
 use crate::server::node::{Node, NodeOptions};
 use crate::shard::{
     Budget, ClosedDirectory, LogDirectories, OfflineDirectory, Shard, ShardMessage, ShardOptions,
@@ -66,6 +67,8 @@ pub struct ShardPlan {
     pub faults: Option<ShardFaults>,
     /// The way to the controller.
     pub control: ControlHandle,
+    /// How fast all moves between log directories together copy.
+    pub move_rate: Arc<MoveRate>,
 }
 
 /// What one shard closed with, by directory.
@@ -159,6 +162,7 @@ async fn shard_main(
         connections_bytes: plan.connections_bytes,
         requests_bytes: plan.requests_bytes,
         fetch_sessions_max: plan.fetch_sessions_max,
+        move_rate: Arc::clone(&plan.move_rate),
         random_seed: plan.random_seed ^ u64::from(id.0),
     });
     shard.attach(Rc::clone(&node) as Rc<dyn std::any::Any>);
@@ -178,6 +182,7 @@ async fn shard_main(
     // Without a word the control plane is gone, and the shard with it.
     let _ = stopped.await;
     drain(&node).await;
+    node.moves().stop().await;
     hosting::release_all(&shard);
     let closed = logs.close().await;
     shard.detach();

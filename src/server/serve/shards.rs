@@ -86,6 +86,7 @@ impl Shards {
             faults: options.faults,
             random_seed: options.random_seed,
             control: options.control,
+            move_rate: Arc::default(),
         };
         let mut shards = Self {
             handles: Vec::with_capacity(count),

@@ -5,6 +5,9 @@
 //! named in the log and kept: only an operator deletes what metadata does not ask to be deleted. A
 //! folder in which no file is finished is what a crash left of a creation, and is removed.
 //!
+//! The copies of logs on their way into the directory (`log::moving`) are found here too; one whose
+//! partition is not this broker's is removed, for it is nobody's only copy.
+//!
 //! Runs after recovery, when no journal names a log any more, and before any log is opened.
 
 use std::io::{Error, ErrorKind, Result};
@@ -26,32 +29,49 @@ const UNFINISHED: &str = ".tmp";
 /// A `partition.metadata` holds two short lines.
 const PARTITION_METADATA_BYTES_MAX: usize = 4 * KIB;
 
-/// Sets aside what does not belong to `image`; answers what does, with the folders' names.
+/// A partition's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Belonging {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The folder's name.
+    pub name: String,
+    /// Whether it is a copy that had not taken over.
+    pub is_future: bool,
+}
+
+/// Sets aside what does not belong to `image`; answers what does.
 pub async fn set_aside(
     folder: &Path,
     image: &Image,
     random: &mut Random,
-) -> Result<Vec<(TopicPartition, String)>> {
+) -> Result<Vec<Belonging>> {
     let (mut count, mut belonging) = (0, Vec::new());
     for entry in directory::list(folder).await? {
         let parsed = parse_partition_folder(&entry.name)
-            .filter(|parsed| parsed.state == FolderState::Live)
+            .filter(|parsed| matches!(parsed.state, FolderState::Live | FolderState::Future))
             .filter(|_| entry.is_directory && entry.name != CLUSTER_METADATA_FOLDER);
         let Some(parsed) = parsed else { continue };
         let path = folder.join(&entry.name);
+        let is_future = parsed.state == FolderState::Future;
+        let found = |partition| Belonging {
+            partition,
+            name: entry.name.clone(),
+            is_future,
+        };
         let named = named(image, (&parsed.topic, parsed.partition));
         // One that cannot be read is no stray: its partition is offline and says so.
         let Some(topic_id) = read_topic_id(&path).await? else {
-            belonging.extend(named.map(|named| (named, entry.name)));
+            belonging.extend(named.map(found));
             continue;
         };
         // Before anything is appended a folder names its topic's id, so that one without an id
         // holds nothing.
         if let Some(named) = named.filter(|named| topic_id == Some(named.topic_id)) {
-            belonging.push((named, entry.name));
+            belonging.push(found(named));
             continue;
         }
-        if topic_id.is_none() && is_only_begun(&path).await? {
+        if is_future || topic_id.is_none() && is_only_begun(&path).await? {
             directory::remove_all(&path).await?;
             continue;
         }

@@ -11,6 +11,7 @@
 pub mod alter_client_quotas;
 pub mod alter_configs;
 pub mod alter_partition_reassignments;
+pub mod alter_replica_log_dirs;
 pub mod api_versions;
 pub mod consumer_protocol;
 pub mod control_records;

@@ -96,7 +96,7 @@ settings! {
     "num.recovery.threads.per.data.dir": Int => Some("2"), AtLeast(1), ClusterWide, NoMeaning;
     "Threads that recover logs at start; here the journals make that short.";
     "num.replica.alter.log.dirs.threads": Int => None, Any, ReadOnly, NoMeaning;
-    "Threads that move replicas between log directories.";
+    "Threads that move replicas between log directories; here each core copies two at a time.";
     "num.replica.fetchers": Int => Some("1"), AtLeast(1), ClusterWide, NoMeaning;
     "Threads that fetch from each leader.";
     "producer.id.expiration.check.interval.ms": Int => Some("600000"),
@@ -115,8 +115,8 @@ settings! {
     "quota.window.size.seconds": Int => Some("1"), AtLeast(1), ReadOnly, Effective;
     "Length of one sample of clients' quotas.";
     "replica.alter.log.dirs.io.max.bytes.per.second": Long => None,
-        AtLeast(0), ClusterWide, NoMeaning, internal;
-    "Bytes a second of moves between log directories.";
+        AtLeast(0), ClusterWide, Effective, internal;
+    "Bytes a second that all moves between log directories together copy.";
     "replica.fetch.backoff.ms": Int => Some("1000"), AtLeast(0), ReadOnly, NoMeaning;
     "Pause of a follower after a failed fetch.";
     "replica.fetch.max.bytes": Int => Some("1048576"), AtLeast(0), ReadOnly, NoMeaning;
