@@ -120,7 +120,7 @@ def until(ask, wanted, what):
     while time.monotonic() < deadline:
         try:
             answer = ask()
-        except (OSError, KeyError, ValueError) as error:
+        except (Failed, OSError, KeyError, ValueError) as error:
             answer = error
         if answer == wanted:
             return
@@ -180,7 +180,8 @@ def console_records(home, broker, folder):
     notes = "".join(json.dumps({"key": str(number), "value": f"note {number}"}) + "\n" for number in range(20))
     console(home, broker, "produce", "notes", lines=notes)
     console(home, broker, "topic:dump", "notes", "-o", str(folder / "dump"))
-    values = sorted(json.loads(line)["value"] for line in (folder / "dump").read_text().splitlines())
+    # It writes each value as JSON within its JSON.
+    values = sorted(json.loads(json.loads(line)["value"]) for line in (folder / "dump").read_text().splitlines())
     check(values == sorted(f"note {number}" for number in range(20)), f"{values}")
 
 

@@ -22,7 +22,7 @@ const BATCH_FROM: i16 = 4;
 /// First version that knows share groups.
 const SHARE_FROM: i16 = 6;
 
-/// What Kafka says where there is no coordinator now.
+/// What Kafka says where there is no coordinator now, where one key is asked for.
 const NOT_AVAILABLE_MESSAGE: &str = "The coordinator is not available.";
 
 /// What Kafka has for a node where there is none.
@@ -66,7 +66,7 @@ fn refused(request: &FindCoordinatorRequest, version: i16) -> FindCoordinatorRes
         host: String::new(),
         port: -1,
         error_code: code,
-        error_message: Some(NOT_AVAILABLE_MESSAGE.to_owned()),
+        error_message: Some(String::new()),
     });
     if version >= BATCH_FROM {
         return FindCoordinatorResponse {
