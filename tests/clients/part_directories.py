@@ -75,9 +75,11 @@ def cells(report, brokers, when, seen):
 
 
 def same_paths(answer):
-    """Paths are each broker's own; a set of partitions comes in any order."""
+    """Paths are each broker's own; a set of partitions comes in any order. Where they were before, which
+    the tool prints for a way back, Kafka leaves to a hash table."""
     out = re.sub(r'/[^\s"]*/(?=[\w-]+["\s.,]|[\w-]+$)', "", answer["out"], flags=re.M)
-    return {**answer, "out": "\n".join(sorted(out.splitlines()))}
+    lines = [line for line in out.splitlines() if not line.startswith('{"')]
+    return {**answer, "out": "\n".join(sorted(lines))}
 
 
 def moves(report, brokers):
