@@ -4,6 +4,7 @@ It knows no newer versions: with today's clients it calls Apache Kafka's own fra
 """
 
 import signal
+import socket
 import subprocess
 import time
 
@@ -14,6 +15,20 @@ from wire import Connection
 
 EACH_CORES = False
 CAPTURE_START_SECONDS = 3
+CAPTURE_START_SECONDS_MAX = 20
+# What the file has before its first packet.
+CAPTURE_HEAD_BYTES_MAX = 1024
+
+
+def wait_for_capture(broker, file):
+    """Opens connections, which hold no frames, until the capture has seen some."""
+    began = time.monotonic()
+    while time.monotonic() - began < CAPTURE_START_SECONDS_MAX:
+        socket.create_connection(("127.0.0.1", broker.port), timeout=5).close()
+        time.sleep(0.2)
+        seen = file.exists() and file.stat().st_size > CAPTURE_HEAD_BYTES_MAX
+        if seen and time.monotonic() - began > CAPTURE_START_SECONDS:
+            return
 
 
 def captured(broker, session):
@@ -22,7 +37,7 @@ def captured(broker, session):
     words = ["tshark", "-q", "-i", "lo", "-f", f"tcp port {broker.port}", "-w", str(file)]
     capture = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        time.sleep(CAPTURE_START_SECONDS)
+        wait_for_capture(broker, file)
         session()
         time.sleep(1)
     finally:
