@@ -10,7 +10,7 @@ use super::node::Node;
 use super::quota::{Charge, ChargeMode, charge, note_throttled};
 use crate::base::config::BrokerConfig;
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{ShardId, TopicPartition};
+use crate::base::ids::{PartitionIndex, ShardId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::image::Image;
@@ -121,6 +121,26 @@ impl RequestContext {
                 true => ErrorCode::KAFKA_STORAGE_ERROR,
                 false => ErrorCode::NOT_LEADER_OR_FOLLOWER,
             })
+    }
+
+    /// The owner of a topic's partition, and its id.
+    ///
+    /// # Errors
+    /// UNKNOWN_TOPIC_OR_PARTITION where there is none; else as [`Self::owner`].
+    pub fn owner_by_name(
+        &self,
+        topic: &str,
+        partition: PartitionIndex,
+    ) -> Result<(ShardId, TopicPartition), ErrorCode> {
+        let image = self.node.image_ref();
+        let topic = image.topics().by_name(topic);
+        let topic = topic.filter(|topic| topic.partition(partition).is_some());
+        let topic = topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let id = TopicPartition {
+            topic_id: topic.id,
+            partition,
+        };
+        Ok((self.owner(id)?, id))
     }
 
     /// The limit of one kind that counts for the client of a request, if there is one.

@@ -6,8 +6,9 @@ use coreline::wire::messages::delete_topics::{DeleteTopicsRequest, DeleteTopicsR
 /// On several coordinators.
 const GROUPS: usize = 6;
 
-/// The tombstones are written after DeleteTopics is answered: a kill between the two leaves offsets
-/// that a topic made again under the name would be read from.
+/// A topic made again under the name must not be read from them. Mostly the tombstones are durable
+/// before DeleteTopics is answered, so that this tells of the outcome; a kill between the two, where
+/// loading has to forget them, is not forced here.
 #[test]
 fn offsets_for_a_topic_deleted_before_a_kill_are_gone_after_it() {
     let folder = tempfile::tempdir().unwrap();

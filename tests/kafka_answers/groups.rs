@@ -1,4 +1,6 @@
 //! The keys of groups: refusals, a simple consumer's offsets, a member's life.
+//!
+//! Over 500 lines, as these cases ask both brokers through one set of requests and comparisons.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

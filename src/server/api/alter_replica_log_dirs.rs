@@ -200,19 +200,11 @@ fn owner_of(
     topic: &str,
     index: PartitionIndex,
 ) -> Result<(ShardId, TopicPartition), ErrorCode> {
-    let image = context.node().image_ref();
-    let topic = image.topics().by_name(topic);
-    let topic = topic.filter(|topic| topic.partition(index).is_some());
-    let topic = topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-    let id = TopicPartition {
-        topic_id: topic.id,
-        partition: index,
-    };
-    match context.owner(id) {
-        Ok(owner) => Ok((owner, id)),
-        Err(ErrorCode::NOT_LEADER_OR_FOLLOWER) => Err(ErrorCode::REPLICA_NOT_AVAILABLE),
-        Err(code) => Err(code),
-    }
+    let owner = context.owner_by_name(topic, index);
+    owner.map_err(|code| match code {
+        ErrorCode::NOT_LEADER_OR_FOLLOWER => ErrorCode::REPLICA_NOT_AVAILABLE,
+        other => other,
+    })
 }
 
 #[cfg(test)]

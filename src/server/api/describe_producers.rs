@@ -80,7 +80,7 @@ fn sort(
             if !told.insert((place, index)) {
                 continue;
             }
-            let found = owner(context, &topic.name, index);
+            let found = context.owner_by_name(&topic.name, index);
             let is_known = context
                 .node()
                 .image_ref()
@@ -102,22 +102,6 @@ fn sort(
         }
     }
     (topics, outgoing)
-}
-
-fn owner(
-    context: &RequestContext,
-    name: &str,
-    index: PartitionIndex,
-) -> Result<(ShardId, TopicPartition), ErrorCode> {
-    let image = context.node().image_ref();
-    let topic = image.topics().by_name(name);
-    let topic = topic.filter(|topic| topic.partition(index).is_some());
-    let topic = topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-    let id = TopicPartition {
-        topic_id: topic.id,
-        partition: index,
-    };
-    Ok((context.owner(id)?, id))
 }
 
 fn fill(slot: &mut PartitionResponse, answer: KnownProducers) {
