@@ -43,7 +43,8 @@ impl MetaProperties {
         let (mut version, mut cluster_id, mut node_id) = (None, None, None);
         let mut directory_id = None;
         for (at, line) in lines(text) {
-            let Some((name, value)) = property(line) else {
+            let malformed = || FormatError::new(at, "a malformed \\u escape");
+            let Some((name, value)) = property(line).ok_or_else(malformed)? else {
                 continue;
             };
             match name.as_str() {
@@ -80,45 +81,78 @@ impl MetaProperties {
     }
 }
 
-/// The name and value of a line; `None` for comments and empty lines. Java also parts them by a
-/// colon or a space, and escapes by backslash.
-fn property(line: &str) -> Option<(String, String)> {
-    let line = line.trim_start();
+/// What Java's properties take for a gap: other spaces belong to names and values.
+const GAPS: [char; 3] = [' ', '\t', '\x0c'];
+
+/// The name and value of a line, no pair for comments and empty lines; `None` where an escape is
+/// malformed. Java also parts them by a colon or a space, and escapes by backslash. Unlike Java,
+/// gaps at the end are taken for a slip of who edited the file, unless they are escaped.
+fn property(line: &str) -> Option<Option<(String, String)>> {
+    let line = line.trim_start_matches(GAPS);
     if line.is_empty() || line.starts_with(['#', '!']) {
-        return None;
+        return Some(None);
     }
     let (mut name, mut value) = (String::new(), String::new());
-    // A space parts name and value as well as `=` and `:` do, also when one of these follows it.
+    // A gap parts name and value as well as `=` and `:` do, also when one of these follows it.
     let (mut in_value, mut may_part) = (false, true);
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        let escaped = if character == '\\' {
-            characters.next()
-        } else {
-            None
+    let mut value_end = 0;
+    let mut rest = line.chars();
+    while let Some(character) = rest.next() {
+        let meant = match character {
+            '\\' => escape(&mut rest)?,
+            _ => None,
         };
         let is_separator = matches!(character, '=' | ':') && may_part;
-        let is_gap = escaped.is_none() && (is_separator || character.is_whitespace());
+        let is_gap = is_separator || GAPS.contains(&character);
         if is_gap && (!in_value || value.is_empty()) {
             in_value = true;
             may_part &= !is_separator;
         } else if in_value {
-            value.push(escaped.unwrap_or(character));
+            value.push(meant.unwrap_or(character));
+            if meant.is_some() || !GAPS.contains(&character) {
+                value_end = value.len();
+            }
         } else {
-            name.push(escaped.unwrap_or(character));
+            name.push(meant.unwrap_or(character));
         }
     }
-    value.truncate(value.trim_end().len());
-    Some((name, value))
+    value.truncate(value_end);
+    Some(Some((name, value)))
+}
+
+/// What follows a backslash: no character at the line's end, `None` where it is malformed.
+fn escape(rest: &mut std::str::Chars<'_>) -> Option<Option<char>> {
+    Some(Some(match rest.next() {
+        None => return Some(None),
+        Some('t') => '\t',
+        Some('n') => '\n',
+        Some('r') => '\r',
+        Some('f') => '\x0c',
+        Some('u') => {
+            let digits: String = rest.by_ref().take(4).collect();
+            let is_whole = digits.len() == 4 && digits.chars().all(|one| one.is_ascii_hexdigit());
+            let code = u32::from_str_radix(&digits, 16).ok().filter(|_| is_whole)?;
+            char::from_u32(code)?
+        }
+        Some(other) => other,
+    }))
 }
 
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for character in value.chars() {
-        if matches!(character, '\\' | '=' | ':' | '#' | '!' | ' ') {
-            out.push('\\');
-        }
-        out.push(character);
+        let letter = match character {
+            '\\' | '=' | ':' | '#' | '!' | ' ' => character,
+            '\t' => 't',
+            '\n' => 'n',
+            '\r' => 'r',
+            '\x0c' => 'f',
+            _ => {
+                out.push(character);
+                continue;
+            }
+        };
+        out.extend(['\\', letter]);
     }
     out
 }
@@ -146,6 +180,10 @@ mod tests {
             (BrokerId(7), "a=b")
         );
         assert_eq!(properties.directory_id, None);
+        // As java.util.Properties reads it, but for the gaps at the end, which it would keep.
+        let escapes = "version=1\nnode.id=7 \t\ncluster.id= \\ a\\t\\u0062\\f \u{a0}\\  \n";
+        let properties = MetaProperties::decode(escapes.as_bytes()).unwrap();
+        assert_eq!(properties.cluster_id, " a\tb\x0c \u{a0} ");
     }
 
     #[test]
@@ -158,6 +196,10 @@ mod tests {
             ("version=1\nnode.id=x\ncluster.id=x\n", 10),
             ("version=1\nnode.id=1\n", 20),
             ("version=1\nnode.id=1\ncluster.id=x\ndirectory.id=y\n", 33),
+            ("version=1\nnode.id=1\ncluster.id=\\u00g1\n", 20),
+            ("version=1\nnode.id=1\ncluster.id=\\u+0a1\n", 20),
+            ("version=1\nnode.id=1\ncluster.id=\\ud800\n", 20),
+            ("version=1\nnode.id=1\ncluster.id=\\u12", 20),
         ] {
             let error = MetaProperties::decode(text.as_bytes()).unwrap_err();
             assert_eq!(error.position, position, "{text:?}: {error}");
@@ -167,7 +209,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            cluster_id in "[A-Za-z0-9_=:#-]{1,30}",
+            cluster_id in "[A-Za-z0-9_=:#-]{1,30}|.{0,5}|[ \\\\\t\r\n\x0c!=a]{0,8}",
             node in 0i32..,
             directory: Option<u128>,
         ) {
