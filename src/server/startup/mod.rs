@@ -8,6 +8,7 @@ mod cpus;
 mod directory_lock;
 mod folders;
 mod machine;
+mod port_owners;
 mod ports;
 
 use std::net::TcpListener;

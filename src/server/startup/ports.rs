@@ -8,12 +8,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::StartupError;
+use super::{StartupError, port_owners};
 use crate::base::config::{AdminAddress, Listener};
 
-/// How long a killed broker's port may stay in use: the kernel needs more than a second on a loaded
-/// machine, and only a port that is truly taken is refused that much later.
+/// How long a port may stay in use: a broker that was told to stop needs a while.
 const RELEASE_MAX: Duration = Duration::from_secs(5);
+/// How long where no process has it open: it belonged to a killed one, whose rings the kernel takes
+/// apart once the disk has answered what was under way.
+const ORPHAN_MAX: Duration = Duration::from_secs(60);
 /// How long that goes without a word.
 const RELEASE_SILENT: Duration = Duration::from_millis(500);
 const RELEASE_POLL: Duration = Duration::from_millis(5);
@@ -50,7 +52,10 @@ fn bind_in_time(address: SocketAddr) -> io::Result<TcpListener> {
     loop {
         match TcpListener::bind(address) {
             Err(error)
-                if error.kind() == io::ErrorKind::AddrInUse && began.elapsed() < RELEASE_MAX =>
+                if error.kind() == io::ErrorKind::AddrInUse
+                    && (began.elapsed() < RELEASE_MAX
+                        || began.elapsed() < ORPHAN_MAX
+                            && !port_owners::is_open(address.port())) =>
             {
                 if !is_told && began.elapsed() > RELEASE_SILENT {
                     is_told = true;
