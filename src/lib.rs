@@ -21,8 +21,14 @@ pub mod metrics;
 pub mod wire;
 pub mod io;
 pub mod log;
+// No fuzz target reaches higher than the log.
+#[cfg(not(fuzzing))]
 pub mod partition;
+#[cfg(not(fuzzing))]
 pub mod shard;
+#[cfg(not(fuzzing))]
 pub mod coordinator;
+#[cfg(not(fuzzing))]
 pub mod cluster;
+#[cfg(not(fuzzing))]
 pub mod server;
