@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
+use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::Message;
 use serde_json::json;
@@ -105,13 +106,17 @@ pub fn run(bootstrap: &str, options: &HashMap<String, String>) -> Outcome<()> {
 }
 
 fn read_topic(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<Vec<Partition>> {
-    let (consumer, _) = consumer_of(bootstrap, topic, partitions)?;
+    // On the connection of one that reads, each question would wait for a fetch.
+    let asking: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", bootstrap)
+        .create()?;
     let mut stored = Vec::new();
     for partition in 0..partitions {
-        let (low, high) = consumer.fetch_watermarks(topic, partition, TIMEOUT)?;
+        let (low, high) = asking.fetch_watermarks(topic, partition, TIMEOUT)?;
         let names = vec![NOTHING; usize::try_from(high - low)?];
         stored.push(Partition { low, high, names });
     }
+    let (consumer, _) = consumer_of(bootstrap, topic, partitions)?;
     let mut unfinished = stored.iter().filter(|one| one.low < one.high).count();
     while unfinished > 0 {
         let message = consumer
@@ -126,14 +131,14 @@ fn read_topic(bootstrap: &str, topic: &str, partitions: i32) -> Outcome<Vec<Part
         }
         unfinished -= usize::from(message.offset() + 1 == known.high);
     }
-    cut_retired(&consumer, topic, &mut stored)?;
+    cut_retired(&asking, topic, &mut stored)?;
     Ok(stored)
 }
 
 /// Retention may have gone on while the topic was read.
-fn cut_retired(consumer: &BaseConsumer, topic: &str, stored: &mut [Partition]) -> Outcome<()> {
+fn cut_retired(asking: &BaseConsumer, topic: &str, stored: &mut [Partition]) -> Outcome<()> {
     for (number, partition) in stored.iter_mut().enumerate() {
-        let (low, _) = consumer.fetch_watermarks(topic, number as i32, TIMEOUT)?;
+        let (low, _) = asking.fetch_watermarks(topic, number as i32, TIMEOUT)?;
         let gone = usize::try_from(low - partition.low)?.min(partition.names.len());
         partition.names.drain(..gone);
         partition.low = low;

@@ -54,6 +54,22 @@ pub fn run(bootstrap: &str, task: &Value) -> Outcome<Value> {
     if count > 0 {
         consumer.commit_consumer_state(CommitMode::Sync)?;
     }
-    drop(consumer);
+    leave(&consumer)?;
     Ok(json!({"count": count}))
+}
+
+/// A close that meets a rebalance just announced can wait for ever for its own event (librdkafka
+/// 2.12, every answer given): what is held is given back before.
+fn leave(consumer: &BaseConsumer) -> Outcome<()> {
+    consumer.unsubscribe();
+    let began = Instant::now();
+    while consumer.assignment()?.count() > 0 {
+        if began.elapsed() > WAIT {
+            return Err("its partitions are not given back".into());
+        }
+        if let Some(Err(error)) = consumer.poll(POLL) {
+            return Err(error.into());
+        }
+    }
+    Ok(())
 }

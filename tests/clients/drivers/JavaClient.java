@@ -119,8 +119,9 @@ public class JavaClient {
         settings.put("enable.auto.commit", "false");
         settings.put("heartbeat.interval.ms", "200");
         settings.put("fetch.max.wait.ms", String.valueOf(FETCH_WAIT_MS));
-        settings.put("max.poll.records", "10");
         long wanted = task.has("count") ? task.get("count").asLong() : Long.MAX_VALUE;
+        // Not one record more than it wants: the next one has to find the rest.
+        settings.put("max.poll.records", wanted < Long.MAX_VALUE ? "1" : "10");
         Path stop = Path.of(task.get("stop").asText());
         var deserializer = new ByteArrayDeserializer();
         long count = 0;

@@ -76,11 +76,12 @@ def consume(bootstrap, task):
 
 def subscribe(bootstrap, task):
     """A member of a group: reads until it has enough or is told to stop, commits and leaves."""
+    wanted, count, assigned, idle = task.get("count"), 0, set(), 0
     consumer = KafkaConsumer(
         task["topic"], bootstrap_servers=bootstrap, group_id=task["group"], client_id="python",
         auto_offset_reset="earliest", enable_auto_commit=False, heartbeat_interval_ms=200,
-        fetch_max_wait_ms=FETCH_WAIT_MS, max_poll_records=10)
-    wanted, count, assigned, idle = task.get("count"), 0, set(), 0
+        # Not one record more than it wants: the next one has to find the rest.
+        fetch_max_wait_ms=FETCH_WAIT_MS, max_poll_records=10 if wanted is None else 1)
     with open(task["output"], "w") as out:
         while (wanted is None or count < wanted) and not os.path.exists(task["stop"]):
             polled = consumer.poll(timeout_ms=50)
