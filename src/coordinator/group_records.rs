@@ -17,9 +17,9 @@ use crate::wire::record_batch::{BatchBuilder, NewRecord};
 
 /// `GroupMetadataValue` as Kafka writes it (`MetadataVersion.groupMetadataValueVersion`).
 const GROUP_VERSION: i16 = 3;
-/// `OffsetCommitValue` as Kafka writes it, and where the client names an end
-/// (`MetadataVersion.offsetCommitValueVersion`).
-const OFFSET_VERSION: i16 = 3;
+/// `OffsetCommitValue` with the topic's id, and where the client names an end
+/// (`GroupCoordinatorRecordHelpers.offsetCommitValueVersion`), which leaves no room for an id.
+const OFFSET_VERSION: i16 = 4;
 const EXPIRING_OFFSET_VERSION: i16 = 1;
 
 /// Why records are no batch.
@@ -162,7 +162,7 @@ fn of_offset(offset: &CommittedOffset) -> OffsetCommitValue {
         metadata: offset.metadata.clone(),
         commit_timestamp: offset.committed_at,
         expire_timestamp: offset.expires_at,
-        ..OffsetCommitValue::default()
+        topic_id: offset.topic_id,
     }
 }
 
@@ -173,13 +173,14 @@ fn to_offset(value: OffsetCommitValue) -> CommittedOffset {
         metadata: value.metadata,
         committed_at: value.commit_timestamp,
         expires_at: value.expire_timestamp,
+        topic_id: value.topic_id,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ids::{GenerationId, LeaderEpoch, PartitionIndex};
+    use crate::base::ids::{GenerationId, LeaderEpoch, PartitionIndex, Uuid};
     use crate::wire::record::RecordIter;
     use crate::wire::record_batch::{BatchHeader, HEADER_BYTES};
 
@@ -190,11 +191,12 @@ mod tests {
             partition: PartitionIndex(3),
             value: Some(CommittedOffset {
                 offset: Offset(7),
-                // An old record that names an end has no room for an epoch.
+                // An old record that names an end has no room for an epoch, nor for an id.
                 leader_epoch: LeaderEpoch(if expires_at < 0 { 2 } else { -1 }),
                 metadata: "m".into(),
                 committed_at: TimestampMs(5),
                 expires_at: TimestampMs(expires_at),
+                topic_id: Uuid([if expires_at < 0 { 5 } else { 0 }; 16]),
             }),
         }
     }

@@ -8,7 +8,7 @@ use super::context::RequestContext;
 use super::node::Node;
 use crate::base::config::BrokerConfig;
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::{PartitionIndex, TopicPartition};
+use crate::base::ids::{PartitionIndex, TopicId, TopicPartition};
 use crate::base::limits::MIB;
 use crate::cluster::image::Image;
 use crate::coordinator::group::{GroupConfig, GroupMemory, Operation, Response};
@@ -48,9 +48,13 @@ pub fn options(config: &BrokerConfig, requests_bytes: usize) -> GroupServiceOpti
     }
 }
 
-fn has_topic(shard: &Rc<Shard>, name: &str) -> bool {
-    let node = shard.attachment::<Node>();
-    node.is_none_or(|node| node.image_ref().topics().by_name(name).is_some())
+fn has_topic(shard: &Rc<Shard>, name: &str, id: TopicId) -> bool {
+    let Some(node) = shard.attachment::<Node>() else {
+        return true;
+    };
+    let image = node.image_ref();
+    let known = image.topics().by_name(name);
+    known.is_some_and(|known| id == TopicId::ZERO || known.id == id)
 }
 
 /// The partition of a group's records (`GroupCoordinatorService.partitionFor`).

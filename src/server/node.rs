@@ -18,12 +18,13 @@ use super::serve::connection_limits::{AddressCounts, AddressLimits};
 use super::serve::listening::Listening;
 use super::slow_requests::SlowRequests;
 use crate::base::config::BrokerConfig;
-use crate::base::ids::Uuid;
+use crate::base::ids::{TopicId, Uuid};
 use crate::base::random::Random;
 use crate::base::time::MonotonicNs;
 use crate::cluster::controller::ControlHandle;
 use crate::cluster::effective;
 use crate::cluster::image::Image;
+use crate::coordinator::group::NamedTopic;
 use crate::coordinator::group_service::GroupService;
 use crate::io;
 use crate::io::wait::Turns;
@@ -187,14 +188,16 @@ impl Node {
     }
 
     /// Topics that `image` no longer has, where this shard has offsets for some.
-    fn topics_gone(&self, image: &Image) -> Vec<String> {
+    fn topics_gone(&self, image: &Image) -> Vec<NamedTopic> {
         if self.groups.counts().offsets == 0 {
             return Vec::new();
         }
         let before = self.image.borrow();
         let topics = before.topics().iter();
         let gone = topics.filter(|topic| image.topics().by_id(topic.id).is_none());
-        gone.map(|topic| topic.name.to_string()).collect()
+        // Those that do not say which topic of the name they are for are for this one.
+        gone.flat_map(|topic| [topic.id, TopicId::ZERO].map(|id| (topic.name.to_string(), id)))
+            .collect()
     }
 
     /// Replaces the metadata, and with it the settings in force. Limits of hosts' names follow

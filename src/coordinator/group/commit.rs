@@ -10,6 +10,7 @@ use super::response::{Response, TopicCodes};
 use super::roster::Group;
 use super::state::GroupState;
 use crate::base::error_code::ErrorCode;
+use crate::base::ids::TopicId;
 use crate::base::time::TimestampMs;
 
 impl GroupCoordinator {
@@ -21,14 +22,17 @@ impl GroupCoordinator {
             self.core.answer(ticket, response);
             return;
         }
-        let expires_at = match commit.retention_ms {
-            -1 => TimestampMs::NONE,
-            retention => TimestampMs(now.wall.0.saturating_add(retention)),
+        let ends = commit.retention_ms != -1;
+        let expires_at = match ends {
+            true => TimestampMs(now.wall.0.saturating_add(commit.retention_ms)),
+            false => TimestampMs::NONE,
         };
         let mut records = Vec::new();
         let mut codes = Vec::with_capacity(commit.topics.len());
         for topic in commit.topics {
             let mut partitions = Vec::with_capacity(topic.partitions.len());
+            // As its record has it.
+            let topic_id = if ends { TopicId::ZERO } else { topic.topic_id };
             for one in topic.partitions {
                 let index = one.partition;
                 if is_too_large(&one, self.core.config.offset_metadata_max) {
@@ -46,6 +50,7 @@ impl GroupCoordinator {
                         metadata: one.metadata.unwrap_or_default(),
                         committed_at: now.wall,
                         expires_at,
+                        topic_id,
                     }),
                 });
             }

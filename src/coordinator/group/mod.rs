@@ -55,7 +55,8 @@ pub use ids::{GroupId, InstanceId, MemberId};
 pub use memory::GroupMemory;
 pub use operation::{
     Assignment, CommitPartition, CommitTopic, DeleteOffsets, FetchOffsets, Heartbeat, Join, Leave,
-    LeavingMember, ListGroups, OffsetCommit, Operation, Protocol, Sync, TopicPartitions,
+    LeavingMember, ListGroups, NamedTopic, OffsetCommit, Operation, Protocol, Sync,
+    TopicPartitions,
 };
 pub use record::{CommittedOffset, GroupValue, MemberValue, Record};
 pub use report::{GroupReport, TopicOffsetsReport};

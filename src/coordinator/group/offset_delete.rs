@@ -1,23 +1,31 @@
 //! OffsetDelete (KIP-496), and the end of offsets whose topics are deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::coordinator::GroupCoordinator;
 use super::core::{AfterWrite, Ticket};
 use super::offsets::OffsetEntry;
-use super::operation::DeleteOffsets;
+use super::operation::{DeleteOffsets, NamedTopic};
 use super::record::Record;
 use super::response::{Response, TopicCodes};
 use super::roster::Group;
 use crate::base::error_code::ErrorCode;
+use crate::base::ids::TopicId;
 
 impl GroupCoordinator {
-    /// Topics that there are offsets for.
+    /// Topics that there are offsets for; several of one name if that was made again.
     #[must_use]
-    pub fn topics(&self) -> Vec<String> {
-        let of_groups = self.offsets.groups().flat_map(|(_, topics)| topics.keys());
-        let names: BTreeSet<&String> = of_groups.collect();
-        names.into_iter().cloned().collect()
+    pub fn topics(&self) -> Vec<NamedTopic> {
+        let of_groups = self.offsets.groups().flat_map(|(_, topics)| topics);
+        let entries = of_groups.flat_map(|(name, known)| {
+            let entries = known.values();
+            entries.map(move |entry| (name, entry))
+        });
+        let all: BTreeSet<(&String, TopicId)> = entries
+            .flat_map(|(name, entry)| entry.values().map(move |value| (name, value.topic_id)))
+            .collect();
+        let all = all.into_iter();
+        all.map(|(name, id)| (name.clone(), id)).collect()
     }
 
     /// Deletes offsets for topics that nobody in the group is subscribed to.
@@ -70,13 +78,22 @@ impl GroupCoordinator {
         }
     }
 
-    /// Topics are deleted (`OffsetMetadataManager.onPartitionsDeleted`).
-    pub(super) fn forget_topics(&mut self, ticket: Ticket, topics: Vec<String>) {
-        let topics: BTreeSet<String> = topics.into_iter().collect();
+    /// Topics are deleted (`OffsetMetadataManager.onPartitionsDeleted`). Their offsets are told to
+    /// nobody from now on; should the tombstones not be written, the next load forgets them again.
+    pub(super) fn forget_topics(&mut self, ticket: Ticket, gone: Vec<NamedTopic>) {
+        let mut ids: BTreeMap<String, BTreeSet<TopicId>> = BTreeMap::new();
+        for (name, id) in gone {
+            ids.entry(name).or_default().insert(id);
+        }
         let mut records = Vec::new();
         for (group_id, of_group) in self.offsets.groups() {
-            for (topic, known) in of_group.iter().filter(|(name, _)| topics.contains(*name)) {
-                for (index, _) in known.iter().filter(|(_, one)| one.latest().is_some()) {
+            for (topic, known) in of_group {
+                let Some(ids) = ids.get(topic) else { continue };
+                let is_gone = |entry: &OffsetEntry| {
+                    let mut values = entry.values();
+                    values.any(|offset| ids.contains(&offset.topic_id))
+                };
+                for (index, _) in known.iter().filter(|(_, entry)| is_gone(entry)) {
                     records.push(Record::Offset {
                         group_id: group_id.clone(),
                         topic: topic.clone(),
@@ -84,6 +101,18 @@ impl GroupCoordinator {
                         value: None,
                     });
                 }
+            }
+        }
+        for record in &records {
+            if let Record::Offset {
+                group_id,
+                topic,
+                partition,
+                ..
+            } = record
+            {
+                let key = (group_id, topic.as_str(), *partition);
+                self.offsets.forget(&mut self.core.charge, key);
             }
         }
         self.write_in_parts(records, AfterWrite::Answer(ticket, Response::ForgetTopics));

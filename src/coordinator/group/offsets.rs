@@ -29,11 +29,15 @@ impl OffsetEntry {
         }
     }
 
+    /// What is stored, and what is on its way.
+    pub fn values(&self) -> impl Iterator<Item = &CommittedOffset> {
+        let pending = self.pending.iter().filter_map(|(_, value)| value.as_ref());
+        self.committed.iter().chain(pending)
+    }
+
     /// Memory that is charged for it.
     pub fn bytes(&self) -> usize {
-        let pending = self.pending.iter().filter_map(|(_, value)| value.as_ref());
-        let values = self.committed.iter().chain(pending);
-        let values: usize = values
+        let values: usize = (self.values())
             .map(|value| OFFSET_BYTES + value.metadata.len())
             .sum();
         values.max(OFFSET_BYTES)
@@ -117,6 +121,16 @@ impl Offsets {
     /// An offset as the log has it.
     pub fn replay(&mut self, charge: &mut Charge, key: Key<'_>, value: Option<CommittedOffset>) {
         self.change(charge, key, |entry| entry.committed = value);
+    }
+
+    /// Nobody is told an offset from now on, whatever comes of the writes under way.
+    pub fn forget(&mut self, charge: &mut Charge, key: Key<'_>) {
+        self.change(charge, key, |entry| {
+            entry.committed = None;
+            for (_, value) in &mut entry.pending {
+                *value = None;
+            }
+        });
     }
 
     fn change(

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::ids::{GroupId, InstanceId, MemberId};
-use crate::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex, Uuid};
+use crate::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex, TopicId, Uuid};
 
 /// One request to the coordinator of the groups that it names.
 #[derive(Clone, Debug)]
@@ -29,8 +29,11 @@ pub enum Operation {
     /// DeleteGroups.
     DeleteGroups(Vec<GroupId>),
     /// Topics are gone: so are all offsets for them. It has no answer but an empty one.
-    ForgetTopics(Vec<String>),
+    ForgetTopics(Vec<NamedTopic>),
 }
+
+/// A topic as committed offsets name it: they may name no id, which is zero then.
+pub type NamedTopic = (String, TopicId);
 
 /// One way of assigning that a member supports, with what it tells the leader about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +151,8 @@ pub struct CommitPartition {
 pub struct CommitTopic {
     /// The topic, which exists.
     pub name: String,
+    /// Its id.
+    pub topic_id: TopicId,
     /// Its partitions, which exist.
     pub partitions: Vec<CommitPartition>,
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::ids::{GroupId, InstanceId, MemberId};
-use crate::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex};
+use crate::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex, TopicId};
 use crate::base::time::TimestampMs;
 
 /// One record. A value of `None` is a tombstone.
@@ -80,4 +80,7 @@ pub struct CommittedOffset {
     pub committed_at: TimestampMs,
     /// When it expires, if the client said so; else -1.
     pub expires_at: TimestampMs,
+    /// The topic that it is for: another may come to have its name. Zero where the record has no
+    /// room for it, which is that of an offset with an end of its own, or of an older broker.
+    pub topic_id: TopicId,
 }

@@ -8,11 +8,11 @@ use std::rc::Rc;
 use super::{GroupAnswer, GroupServiceOptions, loading};
 use crate::base::error_code::ErrorCode;
 use crate::base::few::Few;
-use crate::base::ids::TopicPartition;
+use crate::base::ids::{TopicId, TopicPartition};
 use crate::base::time::MonotonicNs;
 use crate::coordinator::group::{
-    Effects, GroupCoordinator, GroupCounts, GroupId, GroupReport, Now, Operation, Ticket, Write,
-    WriteId, code_of_failed_append,
+    Effects, GroupCoordinator, GroupCounts, GroupId, GroupReport, NamedTopic, Now, Operation,
+    Ticket, Write, WriteId, code_of_failed_append,
 };
 use crate::coordinator::group_records;
 use crate::io::reply::{ReplySender, reply_slot};
@@ -81,8 +81,9 @@ impl Hosted {
 
     async fn run(self: Rc<Self>) {
         let loaded = loading::load(&self.shard, self.id, &self.options).await;
-        // Deleted while they could not be forgotten: before a kill, or while this was loaded. The
-        // one node's metadata is never older than its offsets.
+        // Deleted while they could not be forgotten: before a kill, or while this was loaded.
+        // Others may have their names by now. The one node's metadata is never older than its
+        // offsets.
         let mut gone;
         let effects = {
             let mut phase = self.phase.borrow_mut();
@@ -93,7 +94,7 @@ impl Hosted {
                 Ok(mut coordinator) => {
                     let effects = coordinator.loaded(now());
                     gone = coordinator.topics();
-                    gone.retain(|topic| !(self.options.has_topic)(&self.shard, topic));
+                    gone.retain(|(name, id)| !self.has_topic(name, *id));
                     *phase = Phase::Active(Box::new(coordinator));
                     effects
                 }
@@ -168,6 +169,10 @@ impl Hosted {
     /// Takes an operation.
     pub fn ask(self: &Rc<Self>, operation: Operation, reply: ReplySender<GroupAnswer>) {
         let refusal = match &*self.phase.borrow() {
+            // Whoever has sorted it knows another metadata: it is sorted anew when it comes again.
+            Phase::Active(_) if !self.has_topics_of(&operation) => {
+                Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
+            }
             Phase::Active(_) => None,
             Phase::Loading => Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
             Phase::Failed | Phase::Released => Some(ErrorCode::NOT_COORDINATOR),
@@ -181,8 +186,24 @@ impl Hosted {
         self.with(|coordinator| coordinator.handle(now(), ticket, operation));
     }
 
+    fn has_topic(&self, name: &str, id: TopicId) -> bool {
+        (self.options.has_topic)(&self.shard, name, id)
+    }
+
+    /// An offset for a topic that was forgotten meanwhile would be left for ever, and for the next
+    /// topic of that name.
+    fn has_topics_of(&self, operation: &Operation) -> bool {
+        match operation {
+            Operation::CommitOffsets(commit) => {
+                let mut topics = commit.topics.iter();
+                topics.all(|topic| self.has_topic(&topic.name, topic.topic_id))
+            }
+            _ => true,
+        }
+    }
+
     /// Offsets for deleted topics go; nobody waits for it.
-    pub fn forget_topics(self: &Rc<Self>, topics: &[String]) {
+    pub fn forget_topics(self: &Rc<Self>, topics: &[NamedTopic]) {
         let operation = Operation::ForgetTopics(topics.to_vec());
         let ticket = self.ticket();
         self.with(|coordinator| coordinator.handle(now(), ticket, operation));

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::group::{GroupConfig, GroupCounts, GroupMemory, Operation, Response};
+use super::group::{GroupConfig, GroupCounts, GroupMemory, NamedTopic, Operation, Response};
 use crate::base::error_code::ErrorCode;
-use crate::base::ids::TopicPartition;
+use crate::base::ids::{TopicId, TopicPartition};
 use crate::io::reply::ReplySender;
 use crate::shard::Shard;
 use crate::wire::compression::Codec;
@@ -43,8 +43,8 @@ pub struct GroupServiceOptions {
     pub load_bytes: usize,
     /// `offsets.topic.compression.codec`.
     pub codec: Codec,
-    /// Whether there is a topic of this name now.
-    pub has_topic: fn(&Rc<Shard>, &str) -> bool,
+    /// Whether the topic of this name is the one of this id now; with no id, whether there is one.
+    pub has_topic: fn(&Rc<Shard>, &str, TopicId) -> bool,
 }
 
 /// The coordinators of one shard.
@@ -97,7 +97,7 @@ impl GroupService {
     }
 
     /// Topics are gone: so are the offsets for them.
-    pub fn forget_topics(&self, topics: &[String]) {
+    pub fn forget_topics(&self, topics: &[NamedTopic]) {
         let hosted: Vec<Rc<Hosted>> = self.hosted.borrow().values().cloned().collect();
         for hosted in hosted {
             hosted.forget_topics(topics);

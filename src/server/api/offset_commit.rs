@@ -92,7 +92,7 @@ fn sort(
             };
             TopicCodes::merge(&mut refused, [unknown]);
         }
-        if !there.is_empty() {
+        if let Some(found) = found.filter(|_| !there.is_empty()) {
             let partitions = there.into_iter().map(|one| CommitPartition {
                 partition: one.partition_index,
                 offset: one.committed_offset,
@@ -101,6 +101,7 @@ fn sort(
             });
             known.push(CommitTopic {
                 name: topic.name,
+                topic_id: found.id,
                 partitions: partitions.collect(),
             });
         }

@@ -302,6 +302,7 @@ pub(super) fn commit_of(group_id: &str, topic: &str, offset: i64) -> OffsetCommi
         tells_unknown_group: true,
         topics: vec![CommitTopic {
             name: topic.into(),
+            topic_id: Uuid([1; 16]),
             partitions: vec![CommitPartition {
                 partition: PartitionIndex(0),
                 offset: Offset(offset),

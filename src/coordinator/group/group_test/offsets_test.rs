@@ -233,14 +233,65 @@ fn many_groups_expire_some_at_a_time() {
     assert!(looks <= 3, "the next look follows soon");
 }
 
+/// The topic `number` of a name.
+fn made(topic: &str, number: u8) -> NamedTopic {
+    (topic.to_owned(), Uuid([number; 16]))
+}
+
+fn commit_for((topic, topic_id): &NamedTopic, offset: i64) -> OffsetCommit {
+    let mut commit = commit_of("g", topic, offset);
+    commit.topics[0].topic_id = *topic_id;
+    commit
+}
+
 #[test]
 fn offsets_for_deleted_topics_are_forgotten() {
     let mut harness = Harness::new();
     for (group, topic) in [("g", "a"), ("g", "b"), ("h", "a")] {
         commit_code(&mut harness, commit_of(group, topic, 1));
     }
-    harness.answer(Operation::ForgetTopics(vec!["a".into()]));
+    assert_eq!(harness.coordinator.topics(), [made("a", 1), made("b", 1)]);
+    harness.answer(Operation::ForgetTopics(vec![made("a", 1)]));
     assert_eq!(fetched(&mut harness, "g", "a"), -1);
     assert_eq!(fetched(&mut harness, "h", "a"), -1);
     assert_eq!(fetched(&mut harness, "g", "b"), 1);
+    let replayed = harness.replayed(GroupConfig::default());
+    assert_eq!(replayed.topics(), [made("b", 1)]);
+}
+
+#[test]
+fn the_next_topic_of_a_name_keeps_its_offsets() {
+    let mut harness = Harness::new();
+    commit_code(&mut harness, commit_for(&made("a", 2), 7));
+    harness.answer(Operation::ForgetTopics(vec![made("a", 1), made("a", 0)]));
+    assert_eq!(fetched(&mut harness, "g", "a"), 7);
+    // The record of an offset with an end of its own does not say which topic it is for.
+    let mut ends = commit_for(&made("a", 2), 8);
+    ends.retention_ms = 1_000;
+    commit_code(&mut harness, ends);
+    assert_eq!(harness.coordinator.topics(), [made("a", 0)]);
+    harness.answer(Operation::ForgetTopics(vec![made("a", 2), made("a", 0)]));
+    assert_eq!(fetched(&mut harness, "g", "a"), -1);
+}
+
+/// A topic made again must not be read from the old one's offsets while tombstones are on their
+/// way, nor when they, or what was on its way before them, fail.
+#[test]
+fn what_is_forgotten_is_told_to_nobody_whatever_becomes_of_the_writes() {
+    for is_committed in [true, false] {
+        let mut harness = Harness::new();
+        commit_code(&mut harness, commit_for(&made("a", 1), 7));
+        harness.holds = true;
+        harness.ask(Operation::CommitOffsets(commit_for(&made("a", 1), 8)));
+        harness.ask(Operation::ForgetTopics(vec![made("a", 1)]));
+        assert_eq!(fetched(&mut harness, "g", "a"), -1);
+        while !harness.held.is_empty() {
+            match is_committed {
+                true => harness.commit(),
+                false => harness.fail(ErrorCode::REQUEST_TIMED_OUT),
+            }
+            assert_eq!(fetched(&mut harness, "g", "a"), -1);
+        }
+        assert_eq!(harness.coordinator.offsets.len(), 0);
+    }
 }
