@@ -343,6 +343,23 @@ fn failing(name: &'static str, fails: &Arc<AtomicBool>) -> ShardFaults {
     })
 }
 
+/// How many partitions `/metrics` says are moving, and have failed to; those that move are behind.
+fn wait_until_told(harness: &Harness, wanted: (f64, f64)) {
+    broker::admin::until(harness.admin(), "/metrics", |text| {
+        let series = broker::admin::series(text);
+        let of_kafka = |name: &str| {
+            let labels = "{clientId=\"ReplicaAlterLogDirs\"}";
+            series[&format!("kafka_server_replicaalterlogdirsmanager_{name}{labels}")]
+        };
+        let told = (
+            series["coreline_moving_partitions"],
+            of_kafka("failedpartitionscount"),
+        );
+        let is_behind = of_kafka("maxlag") > 0.0;
+        (told == wanted && is_behind == (wanted.0 > 0.0)).then_some(())
+    });
+}
+
 #[test]
 fn a_directory_that_fails_ends_the_move_alone() {
     for name in ["b", "a"] {
@@ -354,6 +371,7 @@ fn a_directory_that_fails_ends_the_move_alone() {
             set: |config| config.move_bytes_per_second = Some(400_000),
             ..options()
         };
+        options.has_admin = true;
         let mut harness = Harness::start(options.clone());
         harness.create_topic(T, 2);
         let [a, b] = ["a", "b"].map(|name| harness.path().join(name));
@@ -364,6 +382,7 @@ fn a_directory_that_fails_ends_the_move_alone() {
         }
         assert_eq!(ask_for(&mut client, &b, 1), ErrorCode::NONE);
         assert_eq!(logs_of(&mut client, 1).len(), 2);
+        wait_until_told(&harness, (1.0, 0.0));
         fails.store(true, Ordering::SeqCst);
         let serves = name == "b";
         if serves {
@@ -379,6 +398,7 @@ fn a_directory_that_fails_ends_the_move_alone() {
             let refused = ask_for(&mut client, &b, 1);
             assert_eq!(refused, ErrorCode::KAFKA_STORAGE_ERROR);
         }
+        wait_until_told(&harness, (0.0, 1.0));
         let _ = harness.stop();
         fails.store(false, Ordering::SeqCst);
         options.set = |_| ();
@@ -387,6 +407,7 @@ fn a_directory_that_fails_ends_the_move_alone() {
         let home = if serves { &b } else { &a };
         // What was on its way when the target failed goes on.
         wait_until_in(&mut client, home, 1);
+        wait_until_told(&harness, (0.0, 0.0));
         let end = end_of(&mut client, 1);
         assert!(end >= 8 + i64::from(serves), "{end}");
         read_all(&mut client, 1, 0, end);

@@ -16,6 +16,8 @@ pub mod error;
 pub mod leadership;
 pub mod known_producers;
 pub mod moving;
+#[cfg(test)]
+mod moving_test;
 pub mod parked;
 pub mod pending;
 pub mod read;

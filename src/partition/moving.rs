@@ -12,6 +12,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use thiserror::Error;
+
 use super::replica::Partition;
 use crate::base::ids::Offset;
 use crate::base::time::MonotonicNs;
@@ -33,6 +35,22 @@ impl Moving {
     pub(super) fn wake_all(&self) {
         self.waiters.wake_all();
     }
+}
+
+/// Why a copy does not take over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoSwitch {
+    /// The log may change.
+    #[error("the partition is open to changes")]
+    Open,
+    /// The copy has not all, or more than there is.
+    #[error("the copy ends at {copy}, the log at {log}")]
+    EndsElsewhere {
+        /// Where the copy ends.
+        copy: Offset,
+        /// Where the log ends.
+        log: Offset,
+    },
 }
 
 /// As long as this lives the log changes, and no other takes over.
@@ -127,18 +145,28 @@ impl Partition {
         self.moving.wake_all();
     }
 
-    /// The copy serves from now on; answers the log that is given up. The partition is closed to
-    /// changes, and both end at the same offset.
+    /// Whether the copy may take over: the partition is closed to changes, and both end at the same
+    /// offset.
     ///
-    /// # Panics
-    /// When they do not.
-    pub fn switch_to(self: &Rc<Self>, future: Rc<Log>) -> Rc<Log> {
-        assert!(self.moving.is_closed.get(), "the log may change");
-        assert_eq!(
-            future.durable_end(),
-            self.log().durable_end(),
-            "the copy ends elsewhere"
-        );
+    /// # Errors
+    /// [`NoSwitch`].
+    pub fn check_switch(&self, future: &Log) -> Result<(), NoSwitch> {
+        if !self.moving.is_closed.get() {
+            return Err(NoSwitch::Open);
+        }
+        let (copy, log) = (future.durable_end(), self.log().durable_end());
+        match copy == log {
+            true => Ok(()),
+            false => Err(NoSwitch::EndsElsewhere { copy, log }),
+        }
+    }
+
+    /// The copy serves from now on; answers the log that is given up.
+    ///
+    /// # Errors
+    /// See [`Self::check_switch`]: nothing has changed then.
+    pub fn switch_to(self: &Rc<Self>, future: Rc<Log>) -> Result<Rc<Log>, NoSwitch> {
+        self.check_switch(&future)?;
         self.set_future(None);
         let given_up = self.log.replace(future);
         given_up.observe(|_| {});
@@ -148,6 +176,6 @@ impl Partition {
             self.on_log_event(LogEvent::Offline);
         }
         self.open_to_changes();
-        given_up
+        Ok(given_up)
     }
 }

@@ -18,6 +18,7 @@ RECORDS = 20_000
 STYLE_OF_KAFKA = re.compile(
     r"(kafka_server_(delayedoperationpurgatory_purgatorysize|"
     r"group_coordinator_metrics_group_completed_rebalance_count|"
+    r"replicaalterlogdirsmanager_(maxlag|failedpartitionscount|deadthreadcount)|"
     r"socket_server_metrics_connection_(count|creation_rate|close_rate))|"
     r"kafka_log_logcleanermanager_uncleanable_(partitions_count|bytes)|"
     r"kafka_consumergroup_(lag|current_offset)_sum|redpanda_kafka_consumer_group_lag_sum) "

@@ -8,6 +8,7 @@ mod brokers;
 mod cleaner;
 pub mod disks;
 mod groups;
+mod moves;
 mod shards;
 mod text;
 mod topics;
@@ -24,5 +25,6 @@ pub fn render(observer: &Observer) -> String {
     shards::render(&mut text, observer);
     cleaner::render(&mut text, observer);
     disks::render(&mut text, observer);
+    moves::render(&mut text, observer);
     text.finish()
 }

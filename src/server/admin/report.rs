@@ -11,6 +11,7 @@ use crate::coordinator::group_service::GroupsReport;
 use crate::io::{self, TaskClass};
 use crate::metrics::{CleanerGauges, Recorded, SizeCounts};
 use crate::partition::{Partition, PartitionState};
+use crate::server::moves::MoveGauges;
 use crate::server::node::Node;
 use crate::shard::{OfflineDirectory, Shard, ShardMessage};
 
@@ -65,6 +66,8 @@ pub struct Gauges {
     pub disk_silence: Duration,
     /// Where its cleaner stands.
     pub cleaner: CleanerGauges,
+    /// Where its partitions' moves between log directories stand.
+    pub moves: MoveGauges,
 }
 
 /// What one partition tells.
@@ -196,6 +199,7 @@ fn gauges(shard: &Rc<Shard>) -> Gauges {
         offline,
         disk_silence: disk_silence(shard),
         cleaner: shard.metrics().cleaner(),
+        moves: (node.as_deref()).map_or_else(MoveGauges::default, |node| node.moves().gauges(node)),
     }
 }
 

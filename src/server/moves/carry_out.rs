@@ -61,6 +61,7 @@ impl Move {
             }
             Err(Ending::Failed(reason)) => {
                 tracing::error!("{folder}: the move is given up: {reason}");
+                node.moves().count_failed(self.partition.id());
                 self.give_up(node).await;
             }
             Err(Ending::Lost(reason)) => {
@@ -68,8 +69,9 @@ impl Move {
                     "{folder}: nobody knows where the move has come to: {reason}. The partition \
                      does not serve until the broker starts again"
                 );
-                node.groups().release(self.partition.id());
                 let id = self.partition.id();
+                node.moves().count_failed(id);
+                node.groups().release(id);
                 node.shard().remove(id, Departure::Released);
             }
         }

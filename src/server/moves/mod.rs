@@ -9,6 +9,7 @@
 //! ```
 
 mod carry_out;
+mod gauges;
 mod rate;
 mod switch;
 
@@ -26,6 +27,7 @@ use crate::partition::Partition;
 use crate::server::node::Node;
 use crate::shard::OfflineDirectory;
 
+pub use gauges::MoveGauges;
 pub use rate::MoveRate;
 
 /// How often a move that waits for its place looks whether it is still wanted.
@@ -50,6 +52,8 @@ pub struct Moves {
     all: RefCell<BTreeMap<TopicPartition, Rc<Move>>>,
     /// Partitions for which an order is being carried out.
     orders: RefCell<BTreeSet<TopicPartition>>,
+    /// Partitions whose last move was given up for a failure.
+    failed: RefCell<BTreeSet<TopicPartition>>,
     /// Two copy at a time: enough that one waits for its disk while another has work, few enough
     /// that what they hold in memory is little. The others wait.
     copying: (Turns, Turns),
@@ -121,7 +125,13 @@ impl Moves {
             Whose::Client => node.shard().logs().offline().next(),
             Whose::Start => None,
         };
-        self.begin_or_tell(node, (id, to), offline).await
+        let code = self.begin_or_tell(node, (id, to), offline).await;
+        if code.is_none() {
+            self.failed.borrow_mut().remove(&id);
+        } else if whose == Whose::Start {
+            self.count_failed(id);
+        }
+        code
     }
 
     /// Waits until nobody else orders something for the partition.

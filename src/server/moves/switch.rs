@@ -60,6 +60,9 @@ impl Move {
         if !has_room(self.future.take_over(&self.source).await)? {
             return Ok(None);
         }
+        // Else the source serves on.
+        let may = self.partition.check_switch(&self.future);
+        may.map_err(|fault| Ending::Failed(fault.to_string()))?;
         self.check(node.moves())?;
         let id = self.partition.id();
         match node.control().assign_directory(id, self.to).await {
@@ -77,7 +80,8 @@ impl Move {
             // The topic went meanwhile, and the source with it.
             return Err(Ending::CalledOff);
         }
-        Ok(Some(self.partition.switch_to(Rc::clone(&self.future))))
+        let switched = self.partition.switch_to(Rc::clone(&self.future));
+        (switched.map(Some)).map_err(|fault| Ending::Lost(fault.to_string()))
     }
 
     /// Copies what is left while nothing is added. False when that takes too long.
