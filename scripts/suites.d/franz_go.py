@@ -9,6 +9,10 @@ from base import FAILED, PASSED, SKIPPED, Case, cache, call, failed, once, run
 VERSION = "v1.22.3"
 PART_SECONDS_MAX = 600
 CHAOS_RUNS = 20
+RECORDS = 10_000
+# As the suite itself has it.
+LARGE_RECORDS = 500_000
+LARGE_SECONDS_MAX = 900
 OUTCOMES = {"PASS": PASSED, "FAIL": FAILED, "SKIP": SKIPPED}
 # A test that hangs ends its process: those of whole capabilities run apart from the rest.
 PARTS = {"groups": "^TestGroupETL$", "transactions": "^TestTxnEtl$", "share": "^TestShare"}
@@ -34,7 +38,7 @@ class FranzGo:
 
     def part(self, broker, log, choice, seconds, **environment):
         words = [self.home / "kgo.test", "-test.v", "-test.timeout", f"{seconds}s", *choice]
-        environment = {"KGO_SEEDS": broker.bootstrap, "KGO_TEST_RF": "1", "KGO_TEST_RECORDS": "10000",
+        environment = {"KGO_SEEDS": broker.bootstrap, "KGO_TEST_RF": "1", "KGO_TEST_RECORDS": str(RECORDS),
                        "KGO_LOG_LEVEL": "none", **environment}
         _, told = run(words, self.home / "source/pkg/kgo", log, seconds + 30, **environment)
         return cases_of(told)
@@ -51,6 +55,16 @@ class Chaos(FranzGo):
                               KGO_TEST_CHAOS="1")
             cases |= {f"{at + 1}: {name}": case for name, case in found.items()}
         return cases
+
+
+class Large(FranzGo):
+    """TestGroupETL with as many records as the suite takes by itself. Of the others those of transactions and share
+    groups alone heed the number."""
+    name = "franz-go-500000"
+
+    def run(self, broker, folder, only):
+        return self.part(broker, folder / "groups.log", ["-test.run", PARTS["groups"]], LARGE_SECONDS_MAX,
+                         KGO_TEST_RECORDS=str(LARGE_RECORDS))
 
 
 def cases_of(told):
