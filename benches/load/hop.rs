@@ -77,7 +77,7 @@ impl Side {
 
 fn batch(arguments: &Arguments) -> Vec<u8> {
     let count = (arguments.batch_bytes / (arguments.record_bytes + 8)).max(1);
-    protocol::batch(arguments.record_bytes, count, 1)
+    protocol::batch(arguments.record_bytes, count, 1, None)
 }
 
 /// Prints one line a partition.

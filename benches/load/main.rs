@@ -59,6 +59,9 @@ pub struct Arguments {
     /// the acknowledgements around each roll are reported apart.
     #[arg(long)]
     segment_bytes: Option<u64>,
+    /// Records have keys, so many; every batch is another one then.
+    #[arg(long)]
+    keys: Option<u64>,
     /// Most bytes that a fetch asks for, and 1 MiB of one partition.
     #[arg(long, default_value_t = 50 << 20)]
     fetch_bytes: i32,

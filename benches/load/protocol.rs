@@ -43,14 +43,21 @@ pub fn frame(key: i16, version: i16, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A v2 record batch of `count` records with values of `record_bytes` printable bytes.
-pub fn batch(record_bytes: usize, count: usize, seed: u64) -> Vec<u8> {
+/// A v2 record batch of `count` records with values of `record_bytes` printable bytes, and of so
+/// many keys, if any.
+pub fn batch(record_bytes: usize, count: usize, seed: u64, keys: Option<u64>) -> Vec<u8> {
     let mut records = Vec::with_capacity(count * (record_bytes + 12));
     let mut state = seed | 1;
     for delta in 0..count {
         let mut record = vec![0, 0];
         put_varint(&mut record, delta as i32);
-        put_varint(&mut record, -1);
+        match keys {
+            Some(keys) => {
+                put_varint(&mut record, 8);
+                record.extend_from_slice(&(state % keys.max(1)).to_be_bytes());
+            }
+            None => put_varint(&mut record, -1),
+        }
         put_varint(&mut record, record_bytes as i32);
         for _ in 0..record_bytes {
             state ^= state << 13;

@@ -93,24 +93,30 @@ impl Rolls {
     }
 }
 
-struct Frames {
+struct Frames<'a> {
+    arguments: &'a Arguments,
+    number: usize,
+    partitions: Vec<i32>,
     frames: Vec<Vec<u8>>,
     next: usize,
     records: u64,
     bytes: u64,
 }
 
-impl Frames {
-    fn new(arguments: &Arguments, number: usize) -> Self {
+impl<'a> Frames<'a> {
+    fn new(arguments: &'a Arguments, number: usize) -> Self {
         let count = (arguments.batch_bytes / (arguments.record_bytes + 8)).max(1);
-        let batch = protocol::batch(arguments.record_bytes, count, number as u64 + 1);
-        let frames = partitions_of(arguments, number)
-            .into_iter()
-            .map(|partition| {
-                protocol::produce_frame(&arguments.topic, partition, arguments.acks, &batch)
-            })
-            .collect();
+        let (bytes, keys) = (arguments.record_bytes, arguments.keys);
+        let batch = protocol::batch(bytes, count, number as u64 + 1, keys);
+        let partitions = partitions_of(arguments, number);
+        let frame = |partition: &i32| {
+            protocol::produce_frame(&arguments.topic, *partition, arguments.acks, &batch)
+        };
+        let frames = partitions.iter().map(frame).collect();
         Self {
+            arguments,
+            number,
+            partitions,
             frames,
             next: 0,
             records: count as u64,
@@ -121,6 +127,14 @@ impl Frames {
     fn send(&mut self, stream: &mut TcpStream, correlation: i32) -> io::Result<()> {
         let place = self.next % self.frames.len();
         self.next += 1;
+        if let Some(keys) = self.arguments.keys {
+            let seed = (self.next as u64) << 20 | (self.number as u64 + 1) << 1;
+            let (count, bytes) = (self.records as usize, self.arguments.record_bytes);
+            let batch = protocol::batch(bytes, count, seed.wrapping_mul(0x9e37_79b9), Some(keys));
+            let (topic, partition) = (&self.arguments.topic, self.partitions[place]);
+            let acks = self.arguments.acks;
+            self.frames[place] = protocol::produce_frame(topic, partition, acks, &batch);
+        }
         protocol::send(stream, &mut self.frames[place], correlation)
     }
 }

@@ -26,9 +26,12 @@ def text(word):
 
 def limit_retention(broker, topic, retention_bytes):
     """Sets the topic's retention.bytes; None takes the limit away."""
-    operation = struct.pack(">b", DELETE if retention_bytes is None else SET)
-    value = None if retention_bytes is None else str(retention_bytes)
-    config = text("retention.bytes") + operation + text(value)
+    alter_topic(broker, topic, "retention.bytes", None if retention_bytes is None else str(retention_bytes))
+
+
+def alter_topic(broker, topic, name, value):
+    """Sets one of a topic's settings; None takes it away."""
+    config = text(name) + struct.pack(">b", DELETE if value is None else SET) + text(value)
     body = (struct.pack(">hhi", INCREMENTAL_ALTER_CONFIGS, 0, 1) + text("bench")
             + struct.pack(">ib", 1, TOPIC) + text(topic) + struct.pack(">i", 1) + config + b"\0")
     with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
@@ -37,7 +40,7 @@ def limit_retention(broker, topic, retention_bytes):
             answer = answers.read(struct.unpack(">i", answers.read(4))[0])
     code, = struct.unpack_from(">h", answer, 12)
     if code:
-        raise RuntimeError(f"retention.bytes of {topic}: error {code}")
+        raise RuntimeError(f"{name} of {topic}: error {code}")
 
 
 def held(folder):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Real clients against the broker: `tests/clients/run.py [PART...]`, all but compat without one.
+"""Real clients against the broker: `tests/clients/run.py [PART...]`, all but the last two without one.
 
 Parts: life, input, observe, dashboards, configs, admin, groups, directories, tools, roundtrip, dump,
-dissect, kill, disk (as root: it mounts small file systems), compat.
+dissect, kill, disk (as root: it mounts small file systems), compat, compaction.
 Parts that measure no time run beside each other, the others alone. `--broker kafka` runs them against Apache
 Kafka, which proves the tests themselves. Needs the clients that scripts/test installs.
 """
@@ -22,8 +22,8 @@ from report import Report  # noqa: E402
 
 PARTS = ["life", "input", "observe", "dashboards", "configs", "admin", "groups", "directories",
          "tools", "roundtrip", "dump", "dissect", "kill", "disk"]
-# What scripts/compat runs, for longer than CI has.
-LONG = ["compat"]
+# What scripts/compat and scripts/accept run, for longer than CI has.
+LONG = ["compat", "compaction"]
 # They measure no time: two at once take less.
 BESIDE = {"configs", "admin", "groups", "directories", "tools", "roundtrip", "dump", "dissect"}
 JOBS = 2
