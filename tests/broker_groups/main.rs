@@ -7,6 +7,7 @@ mod book;
 #[path = "../broker/mod.rs"]
 mod broker;
 mod churn;
+mod compaction;
 mod gone;
 mod input;
 mod member;
