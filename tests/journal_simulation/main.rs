@@ -148,7 +148,7 @@ fn compacted_logs_keep_the_last_of_each_key() {
     let run = |seed| simulate(&Plan::with_compaction(seed)).map_err(|what| (seed, what));
     let (mut sum, mut failed) = (Stats::default(), Vec::new());
     let seeds = number("CORELINE_SIM_SEED").map_or(0..seeds() / 25, |seed| seed..seed + 1);
-    let alone = seeds.end - seeds.start == 1;
+    let is_dose = seeds.end - seeds.start >= SEEDS / 25;
     for outcome in seeds.map(run) {
         match outcome {
             Ok(stats) => sum.add(&stats),
@@ -162,7 +162,7 @@ fn compacted_logs_keep_the_last_of_each_key() {
     }
     println!("{sum:?}");
     assert!(failed.is_empty(), "{failed:?}");
-    assert!(alone || sum.replaced_segments > 30 && sum.cleanings > 10);
+    assert!(!is_dose || sum.replaced_segments > 30 && sum.cleanings > 10);
 }
 
 #[test]
