@@ -24,7 +24,7 @@ def dump(files, *flags, has_holes=False):
     text = re.sub(r"Non-consecutive offsets in .*\n  -1 is followed by \d+\n(?!  )", "",
                   done.stdout + done.stderr)
     if has_holes:
-        text = re.sub(r"Non-consecutive offsets in .*\n(  \d+ is followed by \d+\n)+", "", text)
+        text = re.sub(r"Non-consecutive offsets in .*\n(  -?\d+ is followed by \d+\n)+", "", text)
     check(done.returncode == 0, f"kafka-dump-log ended with {done.returncode}: {text[-1500:]}")
     for line in text.splitlines():
         # `isvalid: true` and the word in a record's own text are no complaints.
