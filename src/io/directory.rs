@@ -79,6 +79,12 @@ pub async fn metadata(path: &Path) -> io::Result<Metadata> {
     }
 }
 
+/// Says when the content of a file last changed. Durable with the file.
+pub async fn set_modified(path: &Path, modified: TimestampMs) -> io::Result<()> {
+    let path = path.to_owned();
+    run_plain(DirectoryOperation::SetModified { path, modified }).await
+}
+
 /// Renames a file or directory; replaces a file at `to`.
 pub async fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (from.to_owned(), to.to_owned());

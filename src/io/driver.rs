@@ -170,6 +170,13 @@ pub enum DirectoryOperation {
     List(PathBuf),
     /// What a path names. [`Completion::Described`].
     Metadata(PathBuf),
+    /// Says when a file's content last changed. [`Completion::Done`].
+    SetModified {
+        /// The file.
+        path: PathBuf,
+        /// When that was.
+        modified: TimestampMs,
+    },
     /// Renames, replacing a file at `to`. [`Completion::Done`].
     Rename {
         /// The name now.

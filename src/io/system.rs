@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::statvfs::FsFlags;
@@ -78,6 +79,7 @@ pub(super) fn run_directory(operation: DirectoryOperation) -> Completion {
         DirectoryOperation::List(path) => return Completion::Listed(list(&path)),
         DirectoryOperation::Metadata(path) => return Completion::Described(describe(&path)),
         DirectoryOperation::Space(path) => return Completion::Room(space(&path)),
+        DirectoryOperation::SetModified { path, modified } => set_modified(&path, modified),
         DirectoryOperation::Create(path) => fs::create_dir(path),
         DirectoryOperation::CreateAll(path) => fs::create_dir_all(path),
         DirectoryOperation::Rename { from, to } => fs::rename(from, to),
@@ -115,8 +117,22 @@ fn describe(path: &Path) -> io::Result<Metadata> {
     Ok(Metadata {
         len: metadata.len(),
         is_directory: metadata.is_dir(),
-        modified: TimestampMs(metadata.mtime().saturating_mul(1_000)),
+        modified: TimestampMs(
+            metadata
+                .mtime()
+                .saturating_mul(1_000)
+                .saturating_add(metadata.mtime_nsec() / 1_000_000),
+        ),
     })
+}
+
+fn set_modified(path: &Path, modified: TimestampMs) -> io::Result<()> {
+    let since = u64::try_from(modified.0).ok().map(Duration::from_millis);
+    let time = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+    let Some(time) = time else {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    };
+    fs::File::open(path)?.set_modified(time)
 }
 
 fn space(path: &Path) -> io::Result<Space> {

@@ -36,6 +36,7 @@ TOPICS = [
     ("young", 0, False, {"min.compaction.lag.ms": 3_600_000, "max.compaction.lag.ms": 7_200_000}),
 ]
 INCREMENTAL_ALTER_CONFIGS, TOPIC, SET = 44, 2, 0
+NO_TIMESTAMP, NO_PRODUCER = -1, -1
 
 
 def alter(connection, topic, name, value):
@@ -163,7 +164,8 @@ def header(batch):
 
 
 def compare(kafka, own):
-    """Records, then batches. Ours keeps the last batch of each segment, without records perhaps."""
+    """Records, then batches. Ours keeps the offsets of the last batch of each segment. Answers what there is
+    of each, and the timestamps of batches without records that both have."""
     records = [[row for _, rows in side for row in rows] for side in (kafka, own)]
     offsets = [[row[0] for row in rows] for rows in records]
     check(offsets[0] == offsets[1], f"offsets differ: {sorted(set(offsets[0]) ^ set(offsets[1]))[:20]}")
@@ -175,7 +177,9 @@ def compare(kafka, own):
     check(absolute(kafka) == absolute(own), "records differ")
     ends = {batch.base_offset for batch, _ in kafka}
     extra = [batch for batch, _ in own if batch.base_offset not in ends]
-    check(all(batch.count == 0 for batch in extra), "a batch with records is ours alone")
+    for batch in extra:
+        said = (batch.count, batch.max_timestamp, batch.producer_id, batch.attributes)
+        check(said == (0, NO_TIMESTAMP, NO_PRODUCER, 0), f"{batch.base_offset} is ours alone: {said}")
     kept = [batch for batch, _ in own if batch.base_offset in ends]
     for left, right in zip([batch for batch, _ in kafka], kept, strict=True):
         check(header(left) == header(right), f"batch {left.base_offset}: {header(left)}, {header(right)}")
@@ -183,15 +187,15 @@ def compare(kafka, own):
             apart = abs(left.first_timestamp - right.first_timestamp)
             check(apart < 2 * CLEANED_SECONDS_MAX * 1_000, f"horizons {apart} ms apart")
     flagged = sum(bool(batch.attributes & HORIZON) for batch in kept)
-    empty = sum(batch.count == 0 for batch in kept)
-    return (f"{len(records[0])} records in {len(kept)} batches, {flagged} with a horizon, {empty} empty in "
-            f"both, {len(extra)} in ours alone")
+    empty = {batch.max_timestamp for batch in kept if batch.count == 0}
+    return (f"{len(records[0])} records in {len(kept)} batches, {flagged} with a horizon, {len(empty)} empty in "
+            f"both, {len(extra)} in ours alone"), empty
 
 
 def beside_kafka(report, make_broker, cores):
     own = make_broker("compaction", {**SETTINGS, "coreline.cores": cores})
     kafka = Kafka(own.folder / "kafka", own.port + 2, SETTINGS)
-    brokers = (kafka, own)
+    brokers, empty_times = (kafka, own), {}
     with kafka, own:
         connections = [Connection(broker.bootstrap) for broker in brokers]
         for connection in connections:
@@ -212,7 +216,8 @@ def beside_kafka(report, make_broker, cores):
                         time.sleep(1)
                     else:
                         wait_until_clean(brokers, name)
-                    return compare(*(stored(connection, name) for connection in connections))
+                    text, empty_times[name] = compare(*(stored(connection, name) for connection in connections))
+                    return text
                 report.cell(f"compaction of {name}, pass {pass_number}", same)
             for connection in connections:
                 for name, _, _, _ in TOPICS:
@@ -222,7 +227,7 @@ def beside_kafka(report, make_broker, cores):
         report.cell("compaction: Apache's consumer reads both alike", lambda: consumed(brokers))
         for broker in brokers:
             broker.stop()
-    report.cell("compaction: DumpLogSegments", lambda: dumped(own))
+    report.cell("compaction: DumpLogSegments", lambda: dumped(own, set().union(*empty_times.values())))
     report.cell("compaction: verify of whole logs", lambda: verified(own, 0) and "whole")
     report.cell("compaction: verify of damaged logs", lambda: damaged(own))
 
@@ -242,17 +247,18 @@ def consumed(brokers):
     return f"{sum(map(len, read[0]))} records"
 
 
-def dumped(broker):
-    """Offsets that are gone are no complaint: the tool has no word for compaction."""
+def dumped(broker, empty_times):
+    """Offsets that are gone are no complaint: the tool has no word for compaction. Neither are times of
+    batches without records that Kafka has too."""
     for pattern, flags in (("*.log", ["--deep-iteration"]), ("*.index", ["--index-sanity-check"]),
                            ("*.index", ["--verify-index-only"]), ("*.timeindex", ["--index-sanity-check"]),
                            ("*.timeindex", ["--verify-index-only"])):
         files = sorted(file for name, *_ in TOPICS for file in broker.data.glob(f"{name}-0/{pattern}"))
         check(files, f"no {pattern}")
-        text = dump(files, *flags, has_holes=True)
+        text = dump(files, *flags, has_holes=True, empty_times=empty_times)
         if flags == ["--deep-iteration"]:
             check("deleteHorizonMs: OptionalLong[" in text, "no horizon is shown")
-    left = [file for file in broker.data.glob("*-0/*") if file.suffix in (".cleaned", ".swap", ".deleted")]
+    left = [file for file in broker.data.glob("*-0/0*") if file.suffix in (".cleaned", ".swap", ".deleted")]
     check(not left, f"left: {left}")
     return f"{len(files)} segments"
 

@@ -3,7 +3,8 @@
 //! A record may go once a later one of its key was durable, or where it is a tombstone, when a
 //! cleaning began; every other record that was acknowledged stays, at its offset, with its bytes. Of
 //! a key whose last record is gone no older one may be there: a value never comes back. The last
-//! batch of every producer stays, without records perhaps.
+//! batch of every producer stays, without records perhaps. Offsets that stay alone are as good as
+//! gone.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use coreline::wire::record_batch::BatchHeader;
 use crate::client;
 use crate::directories;
 use crate::model::{Entry, LogModel, Model};
-use crate::payload::{Found, HEADER_BYTES, Payload, is_same, put_varint};
+use crate::payload::{Found, HEADER_BYTES, NO_ATTEMPT, Payload, is_same, put_varint};
 use crate::world::World;
 
 /// Batches of compacted logs have times that name their attempts: their records may go, the time
@@ -123,6 +124,16 @@ pub fn offsets_in(payload: &Payload, found: &Found<'_>) -> Result<Vec<i64>, Stri
         offsets.push(found.base_offset + i64::from(record.offset_delta));
     }
     Ok(offsets)
+}
+
+/// Whether a batch says nothing but its offsets: where a segment ends whose last records went.
+pub fn is_bare(batch: &[u8]) -> bool {
+    let Ok(header) = BatchHeader::parse(batch) else {
+        return false;
+    };
+    batch.len() == HEADER_BYTES
+        && (header.record_count, header.max_timestamp.0) == (0, -1)
+        && (header.producer_id.0, header.base_sequence.0) == (-1, -1)
 }
 
 /// What a cleaning leaves of a batch's header.
@@ -230,8 +241,10 @@ impl Model {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (batch, after) = crate::payload::take_batch(rest)?;
-            there.extend(offsets_in(&self.payload(batch.attempt), &batch)?);
             rest = after;
+            if batch.attempt != NO_ATTEMPT {
+                there.extend(offsets_in(&self.payload(batch.attempt), &batch)?);
+            }
         }
         let mut gone = BTreeMap::new();
         for record in self.known(&all).iter().rev() {

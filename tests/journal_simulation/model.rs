@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coreline::log::{Appended, LogConfig, LogIdentity};
 
 use crate::changes::Change;
-use crate::payload::{Found, Payload, is_same, take_batch};
+use crate::payload::{Found, NO_ATTEMPT, Payload, is_same, take_batch};
 
 /// What became of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,6 +303,10 @@ impl Model {
         while !rest.is_empty() {
             let (found, after) = take_batch(rest)?;
             let is_compacted = self.log(generation).config.compacted;
+            if is_compacted && found.attempt == NO_ATTEMPT {
+                rest = after;
+                continue;
+            }
             let first = if is_compacted {
                 from.min(found.base_offset)
             } else {
@@ -339,6 +343,10 @@ impl Model {
         let (mut rest, mut next, mut entries) = (bytes, start, Vec::new());
         while !rest.is_empty() {
             let (found, after) = take_batch(rest)?;
+            if log.config.compacted && found.attempt == NO_ATTEMPT {
+                rest = after;
+                continue;
+            }
             if entries.is_empty() && found.base_offset <= start && start <= found.last_offset {
                 // The log's start may lie within a batch.
                 next = found.base_offset;

@@ -113,10 +113,14 @@ pub struct Found<'a> {
     pub base_offset: i64,
     pub last_offset: i64,
     pub leader_epoch: i32,
+    /// [`NO_ATTEMPT`] where nothing but its offsets is left.
     pub attempt: u64,
     /// The whole of it.
     pub bytes: &'a [u8],
 }
+
+/// Of a batch that a cleaning has left of a segment's end. No attempt has so high a number.
+pub const NO_ATTEMPT: u64 = u64::MAX;
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], String> {
     let found = bytes
@@ -143,6 +147,7 @@ pub fn take_batch(bytes: &[u8]) -> Result<(Found<'_>, &[u8]), String> {
     let largest_timestamp = i64::from_be_bytes(field(batch, LARGEST_TIMESTAMP_AT)?);
     let attempt = match compaction::is_keyed(largest_timestamp) {
         true => compaction::attempt_at(largest_timestamp),
+        false if compaction::is_bare(batch) => NO_ATTEMPT,
         false => first_attempt(batch)?,
     };
     let found = Found {

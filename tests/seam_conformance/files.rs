@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use coreline::base::time::TimestampMs;
 use coreline::io::{self, AlignedBuffer, Durability, File, OpenOptions, TaskClass, directory};
 
 use crate::{filled, run, scratch, writable};
@@ -177,6 +178,12 @@ fn directories_do_what_they_are_asked() {
         assert!(directory::metadata(root).await.unwrap().is_directory);
         let gone = directory::metadata(&root.join("b/file")).await;
         assert_eq!(gone.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+        let then = TimestampMs(1_700_000_000_123);
+        directory::set_modified(&root.join("a/file"), then)
+            .await
+            .unwrap();
+        let described = directory::metadata(&root.join("a/file")).await.unwrap();
+        assert_eq!((described.len, described.modified), (3, then));
         directory::sync(&root.join("a")).await.unwrap();
         let file = File::open(&root.join("a/file"), OpenOptions::default()).await;
         file.unwrap().sync_filesystem().await.unwrap();

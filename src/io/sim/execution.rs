@@ -5,8 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::base::limits::BLOCK_BYTES;
-use crate::base::time::TimestampMs;
-use crate::io::directory::{DirectoryEntry, Metadata, Space};
+use crate::io::directory::{DirectoryEntry, Space};
 use crate::io::driver::{
     Completion, DirectoryOperation, Handle, Opened, Operation, OperationId, run_catching,
 };
@@ -85,6 +84,7 @@ impl State {
                 | DirectoryOperation::CreateAll(path)
                 | DirectoryOperation::List(path)
                 | DirectoryOperation::Metadata(path)
+                | DirectoryOperation::SetModified { path, .. }
                 | DirectoryOperation::Rename { to: path, .. }
                 | DirectoryOperation::RemoveFile(path)
                 | DirectoryOperation::RemoveAll(path)
@@ -419,22 +419,14 @@ impl State {
                 });
                 return Completion::Listed(listed);
             }
-            Names::Metadata(path) => {
-                let described = tree.metadata(text(&path));
-                // No times are kept: a file is as young as can be.
-                let metadata = |(len, is_directory)| Metadata {
-                    len,
-                    is_directory,
-                    modified: TimestampMs(i64::MAX),
-                };
-                return Completion::Described(described.map(metadata));
-            }
+            Names::Metadata(path) => return Completion::Described(tree.metadata(text(&path))),
             Names::Space(_) => {
                 return Completion::Room(Ok(Space {
                     total_bytes: tree.total_bytes,
                     available_bytes: tree.available_bytes(),
                 }));
             }
+            Names::SetModified { path, modified } => tree.set_modified(text(&path), modified),
             Names::Create(path) => tree.create_directory(text(&path)),
             Names::CreateAll(path) => tree.create_directories(text(&path)),
             Names::Rename { from, to } => tree.rename(text(&from), text(&to)),

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use crate::base::limits::BLOCK_BYTES;
 use crate::base::random::Random;
+use crate::base::time::TimestampMs;
 use crate::io::file::OpenOptions;
 
 use super::content::{Change, FileContent, blocks_of};
@@ -56,6 +57,7 @@ struct Descriptor {
 pub struct Tree {
     pub(super) names: Names,
     inodes: BTreeMap<InodeId, Inode>,
+    pub(super) modified: BTreeMap<InodeId, TimestampMs>,
     descriptors: BTreeMap<DescriptorId, Descriptor>,
     /// Exclusive locks: which descriptor holds the inode's.
     locks: BTreeMap<InodeId, DescriptorId>,
@@ -79,6 +81,7 @@ impl Tree {
         Self {
             names: Names::default(),
             inodes: BTreeMap::from([(ROOT, root)]),
+            modified: BTreeMap::new(),
             descriptors: BTreeMap::new(),
             locks: BTreeMap::new(),
             next_id: 1,

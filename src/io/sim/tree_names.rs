@@ -3,6 +3,8 @@
 use std::io;
 
 use super::tree::{BLOCK, Body, Tree, error};
+use crate::base::time::TimestampMs;
+use crate::io::directory::Metadata;
 
 impl Tree {
     pub fn create_directory(&mut self, path: &str) -> io::Result<()> {
@@ -42,13 +44,26 @@ impl Tree {
             .collect())
     }
 
-    /// Size, and whether `path` is a directory.
-    pub fn metadata(&mut self, path: &str) -> io::Result<(u64, bool)> {
+    /// What `path` names. The only times that are kept are those that were set: any other file is
+    /// as young as can be.
+    pub fn metadata(&mut self, path: &str) -> io::Result<Metadata> {
         let inode = self.walk(path)?;
-        if self.is_directory(inode) {
-            return Ok((BLOCK, true));
-        }
-        Ok((self.content(inode)?.visible.size, false))
+        let is_directory = self.is_directory(inode);
+        let set = self.modified.get(&inode).copied();
+        Ok(Metadata {
+            len: match is_directory {
+                true => BLOCK,
+                false => self.content(inode)?.visible.size,
+            },
+            is_directory,
+            modified: set.unwrap_or(TimestampMs(i64::MAX)),
+        })
+    }
+
+    pub fn set_modified(&mut self, path: &str, modified: TimestampMs) -> io::Result<()> {
+        let inode = self.walk(path)?;
+        self.modified.insert(inode, modified);
+        Ok(())
     }
 
     pub fn rename(&mut self, from_path: &str, to_path: &str) -> io::Result<()> {

@@ -40,9 +40,12 @@ pub(crate) fn last_records(producers: &ProducerStates) -> HashMap<ProducerId, La
 pub(crate) struct Rules {
     pub(crate) now: TimestampMs,
     pub(crate) delete_retention_ms: u64,
-    /// The batch that ends here stays, without records if need be: the last one of what becomes one
-    /// segment. Its file alone tells a start after a crash which segments it takes the place of,
-    /// and the log's end stays where it was.
+    /// Where the part ends that may be cleaned. The batch that ends there stays, without records if
+    /// need be: the log's end stays where it was.
+    pub(crate) round_end: Offset,
+    /// So does the last batch of what becomes one segment, whose file alone tells a start after a
+    /// crash which segments it takes the place of. Kafka lets it go. So nothing but its offsets
+    /// stays of it: to times, to producers and to transactions it is as gone as there.
     pub(crate) segment_end: Option<Offset>,
     pub(crate) producers: HashMap<ProducerId, LastRecord>,
     pub(crate) limits: DecodeLimits,
@@ -109,12 +112,21 @@ struct Left<'a> {
     has_tombstone: bool,
 }
 
+/// What becomes of a batch of which no record stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Emptied {
+    Gone,
+    /// It says what it said, of its producer and of the largest timestamp too.
+    Header,
+    /// It names its offsets.
+    Offsets,
+}
+
 /// What the rules say of a batch before its records are looked at.
 struct Verdict {
     /// None of its records stays.
     drops_all: bool,
-    /// It stays though none of its records does.
-    stays_empty: bool,
+    emptied: Emptied,
     /// A marker of whose transaction nothing is left: from now on its time runs.
     is_marker_alone: bool,
 }
@@ -135,9 +147,19 @@ impl Rules {
         let is_past = horizon.is_some_and(|horizon| horizon <= self.now);
         Verdict {
             drops_all: may_go && (!is_control || is_past),
-            stays_empty: self.is_last_of_producer(header)
-                || self.segment_end == Some(header.next_offset()),
+            emptied: self.emptied(header),
             is_marker_alone: may_go && is_control,
+        }
+    }
+
+    fn emptied(&self, header: &BatchHeader) -> Emptied {
+        let end = header.next_offset();
+        if self.is_last_of_producer(header) || end == self.round_end {
+            return Emptied::Header;
+        }
+        match self.segment_end == Some(end) {
+            true => Emptied::Offsets,
+            false => Emptied::Gone,
         }
     }
 
@@ -215,10 +237,13 @@ impl Rules {
     ) -> Result<Fate, String> {
         let is_whole = left.records.len() as u64 == left.read;
         if left.records.is_empty() {
-            return match verdict.stays_empty {
-                true if is_whole => Ok(Fate::Kept),
-                true => empty(header).map(Fate::Rewritten),
-                false => Ok(Fate::Gone),
+            let says_more = header.has_producer_id() || header.max_timestamp != TimestampMs::NONE;
+            return match verdict.emptied {
+                Emptied::Gone => Ok(Fate::Gone),
+                Emptied::Header if is_whole => Ok(Fate::Kept),
+                Emptied::Offsets if is_whole && !says_more => Ok(Fate::Kept),
+                Emptied::Header => empty(header).map(Fate::Rewritten),
+                Emptied::Offsets => offsets_of(header).map(Fate::Rewritten),
             };
         }
         let known = header.delete_horizon();
@@ -257,6 +282,14 @@ fn like(header: &BatchHeader) -> BatchBuilder {
 /// The batch without its records (`DefaultRecordBatch.writeEmptyHeader`).
 fn empty(header: &BatchHeader) -> Result<BytesMut, String> {
     let builder = like(header).max_timestamp(header.max_timestamp);
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Its offsets alone.
+fn offsets_of(header: &BatchHeader) -> Result<BytesMut, String> {
+    let builder = BatchBuilder::new(header.base_offset)
+        .leader_epoch(header.leader_epoch)
+        .last_offset_delta(header.last_offset_delta);
     builder.build().map_err(|error| error.to_string())
 }
 

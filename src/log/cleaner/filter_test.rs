@@ -59,7 +59,8 @@ fn rules() -> Rules {
     Rules {
         now: TimestampMs(NOW),
         delete_retention_ms: 700,
-        segment_end: Some(Offset(1_000)),
+        round_end: Offset(1_000),
+        segment_end: None,
         producers: HashMap::new(),
         limits: DecodeLimits::default(),
     }
@@ -244,11 +245,56 @@ fn the_last_batch_of_a_round_stays_without_records() {
     let bytes = batch(at(20), &[(Some("a"), Some("1"), 0)]);
     let map = map(100, &[("a", 90)]);
     let ends_at = |end| Rules {
-        segment_end: Some(Offset(end)),
+        round_end: Offset(end),
         ..rules()
     };
-    assert!(left(run(&ends_at(21), &bytes, &map)).1.is_empty());
+    let (header, rows) = left(run(&ends_at(21), &bytes, &map));
+    assert!(rows.is_empty());
+    assert_eq!(header.max_timestamp, TimestampMs(1_000), "as Kafka");
     assert_eq!(run(&ends_at(22), &bytes, &map).fate, Fate::Gone);
+}
+
+#[test]
+fn of_the_last_batch_of_a_segment_nothing_but_its_offsets_stays() {
+    let producer = |id| at(20).producer(ProducerId(id), ProducerEpoch(1), Sequence(70));
+    let rows: [Row<'_>; 2] = [(Some("a"), Some("1"), 0), (Some("a"), Some("2"), 3)];
+    let bytes = batch(producer(4).transactional(), &rows);
+    let map = map(100, &[("a", 90)]);
+    let with = |end, last: Option<i64>| {
+        let last = last.map(|offset| LastRecord {
+            offset: Some(Offset(offset)),
+            producer_epoch: ProducerEpoch(1),
+        });
+        Rules {
+            segment_end: Some(Offset(end)),
+            producers: last.map(|last| (ProducerId(4), last)).into_iter().collect(),
+            ..rules()
+        }
+    };
+    assert_eq!(run(&with(25, None), &bytes, &map).fate, Fate::Gone);
+    let (header, rows) = left(run(&with(24, None), &bytes, &map));
+    assert!(rows.is_empty() && header.total_bytes() == HEADER_BYTES);
+    assert_eq!(
+        (header.base_offset, header.last_offset()),
+        (Offset(20), Offset(23))
+    );
+    assert_eq!(header.leader_epoch, LeaderEpoch(3));
+    assert_eq!(header.max_timestamp, TimestampMs::NONE);
+    assert!(!header.has_producer_id() && !header.attributes.is_transactional());
+    let bare = |end, last, bytes: &[u8]| match run(&with(end, last), bytes, &map).fate {
+        Fate::Rewritten(bytes) => bytes.to_vec(),
+        other => panic!("{other:?}"),
+    };
+    let once = bare(24, None, &bytes);
+    assert_eq!(run(&with(24, None), &once, &map).fate, Fate::Kept);
+    assert_eq!(run(&with(25, None), &once, &map).fate, Fate::Gone);
+    // The last one of a producer stays as such, until the producer is forgotten.
+    let known = bare(24, Some(23), &bytes);
+    let header = BatchHeader::parse(&known).unwrap();
+    assert_eq!(header.producer_id, ProducerId(4));
+    assert_eq!(header.max_timestamp, TimestampMs(1_003));
+    assert_eq!(run(&with(24, Some(23)), &known, &map).fate, Fate::Kept);
+    assert_eq!(bare(24, None, &known), once);
 }
 
 #[test]

@@ -46,9 +46,14 @@
 //!   touched, and nothing younger than `min.compaction.lag.ms`. Broken by questions at each limit:
 //!   `question::tests`.
 //! * The last batch of a producer that the log knows stays, without records if need be, and so does
-//!   the last batch of a new segment: sequence numbers, epochs and the log's end survive, and the
-//!   file alone tells which segments it takes the place of. Broken by
+//!   that of all that may be cleaned: sequence numbers, epochs and the log's end survive. Broken by
 //!   producers whose records all go: `the_last_batch_of_a_producer_stays_without_records`.
+//! * So do the offsets of the last batch of a new segment: the file alone tells which segments it
+//!   takes the place of. Of such a batch nothing else is known, no time either: a search by time or
+//!   a retention finds what it would find without it. Broken by `a_time_index_names_records` and
+//!   `of_the_last_batch_of_a_segment_nothing_but_its_offsets_stays`.
+//! * What was cleaned is no younger for that: where no record has a time, that of the file counts,
+//!   and it stays. Broken by `a_segment_of_which_nothing_is_left_is_as_old_as_it_was`.
 //! * A batch that is kept whole keeps its bytes. A rewritten one keeps offsets, producer, sequence,
 //!   epoch, flags and codec. Broken by each codec: `filter_test`.
 //! * A batch with a wrong checksum, or one that cannot be decoded, is never written anew: the log
@@ -96,14 +101,15 @@
 //!
 //! # Where this differs from Apache Kafka
 //!
-//! * The last batch of every new segment stays, without records if need be, where Kafka keeps that
-//!   of the whole round.
+//! * The last batch of every new segment stays, without records and all else but its offsets if
+//!   need be: 61 bytes, which clients pass over. Kafka keeps that of the whole round alone, and may
+//!   have an empty segment. There a crash between the steps below can leave old segments behind a
+//!   new one that ends before them; and a reader, a cut or a start would here meet segments without
+//!   one batch that says where they end.
 //! * A tombstone past what a full table covers does not get its delete horizon yet. Kafka gives it
 //!   one, so that it can go before a reader of the older value has had `delete.retention.ms`.
 //! * A segment that holds the last stable offset is not cleaned at all, where Kafka cleans it up to
 //!   there.
-//! * A replaced segment's file has the time of its writing. Kafka gives it the old one's; it counts
-//!   for retention by time of segments without records alone.
 //! * Each shard takes its dirtiest log; `log.cleaner.threads` bounds how many do at a time.
 
 mod chunks;
@@ -134,5 +140,7 @@ mod filter_test;
 mod crash_test;
 #[cfg(all(test, feature = "sim"))]
 mod cut_test;
+#[cfg(all(test, feature = "sim"))]
+mod emptied_test;
 #[cfg(all(test, feature = "sim"))]
 mod model_test;

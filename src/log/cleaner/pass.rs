@@ -123,6 +123,7 @@ impl Pass<'_> {
         Rules {
             now: self.now,
             delete_retention_ms: config.delete_retention_ms,
+            round_end: self.cleanable.end,
             segment_end: None,
             producers: last_records(&self.log.producers.borrow()),
             limits: DecodeLimits::for_message_bytes_max(config.max_message_bytes),
@@ -262,6 +263,9 @@ impl Pass<'_> {
             }
         }
         let aborted = work.transactions.take_kept();
+        if let Some(source) = group.last() {
+            writer.is_as_old_as(&source.segment.path()).await;
+        }
         let cleaned = writer.finish(aborted, &log.shard.flushes).await?;
         Ok((work, cleaned))
     }

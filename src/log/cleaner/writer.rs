@@ -52,6 +52,8 @@ pub(crate) struct CleanedWriter<'a> {
     rest: Vec<u8>,
     index: SegmentIndex,
     first_timestamp: Option<TimestampMs>,
+    /// What its file is to say of when it was changed.
+    modified: Option<TimestampMs>,
 }
 
 impl<'a> CleanedWriter<'a> {
@@ -74,7 +76,15 @@ impl<'a> CleanedWriter<'a> {
             rest: Vec::new(),
             index: SegmentIndex::new(base),
             first_timestamp: None,
+            modified: None,
         })
+    }
+
+    /// The new file is to have the time of this one: retention goes by it where no record has a
+    /// time, and what was cleaned is no younger for that.
+    pub(crate) async fn is_as_old_as(&mut self, old: &Path) {
+        let described = io::directory::metadata(old).await;
+        self.modified = described.ok().map(|described| described.modified);
     }
 
     /// Takes in whole batches.
@@ -126,6 +136,11 @@ impl<'a> CleanedWriter<'a> {
         }
         let cut = self.file.truncate(self.written).await;
         cut.map_err(|error| self.failed("cutting", error))?;
+        if let Some(modified) = self.modified {
+            let path = path_in(self.folder, self.base, LogFileKind::Log, FileState::Cleaned);
+            // What it costs is a later deletion of a segment without records.
+            let _ = io::directory::set_modified(&path, modified).await;
+        }
         let synced = flushes.file(&self.file).await;
         synced.map_err(|error| self.failed("syncing", error))?;
         self.index.seal();
