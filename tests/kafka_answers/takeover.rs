@@ -1,18 +1,26 @@
 //! A data folder that Coreline closed in order is carried on by Apache Kafka, and what Kafka closed
-//! by Coreline: topics keep their names, ids and settings, partitions their records, producer ids
-//! are not given out again.
+//! by Coreline: topics keep their names, ids and settings, partitions their records, groups their
+//! offsets, producer ids are not given out again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use coreline::base::ids::{ProducerEpoch, ProducerId, Uuid};
+use coreline::base::ids::{Offset, PartitionIndex, ProducerEpoch, ProducerId, Uuid};
 use coreline::wire::compression::Codec;
 use coreline::wire::messages::create_topics::{
     CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
 };
 use coreline::wire::messages::fetch::FetchResponse;
+use coreline::wire::messages::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
 use coreline::wire::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use coreline::wire::messages::offset_commit::{
+    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+};
+use coreline::wire::messages::offset_fetch::{
+    OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse,
+};
 use coreline::wire::messages::produce::ProduceResponse;
 
 use crate::brokers::{Broker, kafka_home};
@@ -90,6 +98,74 @@ fn producer_id(peer: &mut Peer) -> i64 {
     })
 }
 
+/// Commits an offset of partition 0; asked for until it is done.
+fn commit(peer: &mut Peer, topic: &str, offset: i64) {
+    let find = FindCoordinatorRequest {
+        coordinator_keys: vec!["g".to_owned()],
+        ..FindCoordinatorRequest::default()
+    };
+    let request = OffsetCommitRequest {
+        group_id: "g".to_owned(),
+        topics: vec![OffsetCommitRequestTopic {
+            name: topic.to_owned(),
+            partitions: vec![OffsetCommitRequestPartition {
+                partition_index: PartitionIndex(0),
+                committed_offset: Offset(offset),
+                committed_metadata: Some("m".to_owned()),
+                ..OffsetCommitRequestPartition::default()
+            }],
+        }],
+        ..OffsetCommitRequest::default()
+    };
+    until("a commit", || {
+        let _: FindCoordinatorResponse = peer.ask(4, &find);
+        let response: OffsetCommitResponse = peer.ask(9, &request);
+        let code = response.topics[0].partitions[0].error_code;
+        code.is_none().then_some(())
+    });
+}
+
+/// All that the group has committed.
+fn committed(peer: &mut Peer) -> Vec<(String, i64)> {
+    let request = OffsetFetchRequest {
+        groups: vec![OffsetFetchRequestGroup {
+            group_id: "g".to_owned(),
+            topics: None,
+            ..OffsetFetchRequestGroup::default()
+        }],
+        ..OffsetFetchRequest::default()
+    };
+    until("offsets", || {
+        let response: OffsetFetchResponse = peer.ask(9, &request);
+        let group = &response.groups[0];
+        let topics = group.topics.iter().map(|topic| {
+            let offset = topic.partitions[0].committed_offset;
+            (topic.name.clone(), offset.0)
+        });
+        let mut offsets: Vec<_> = topics.collect();
+        offsets.sort_unstable();
+        group.error_code.is_none().then_some(offsets)
+    })
+}
+
+/// Apache's tool reads which topic an offset is for.
+fn assert_offset_names(folder: &Path, topic_id: Uuid) {
+    let folders = std::fs::read_dir(folder.join("data")).expect("a folder");
+    let folders = folders.map(|entry| entry.expect("an entry").path());
+    let logs = folders.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("__consumer_offsets-"))
+    });
+    let logs = logs.map(|path| path.join("00000000000000000000.log"));
+    let filled = logs.filter(|path| path.metadata().is_ok_and(|file| file.len() > 0));
+    let text = dumped(&filled.collect::<Vec<_>>(), "--offsets-decoder");
+    let wanted = format!("\"topicId\":\"{topic_id}\"");
+    assert!(
+        text.contains("\"group\":\"g\"") && text.contains(&wanted),
+        "{text}"
+    );
+}
+
 /// `coreline log verify` finds nothing wrong with what either of them has closed.
 fn assert_whole(folder: &Path) {
     let verified = std::process::Command::new(env!("CARGO_BIN_EXE_coreline"))
@@ -107,8 +183,10 @@ pub fn there_and_back(folder: &Path) {
     let ours = create(&mut peer, "ours");
     assert_eq!(append(&mut peer, "ours"), 0);
     let first = producer_id(&mut peer);
+    commit(&mut peer, "ours", 2);
     broker.stop();
     assert_whole(folder);
+    assert_offset_names(folder, ours);
 
     let broker = Broker::kafka(folder);
     let mut peer = Peer::connect(true, broker.port);
@@ -118,6 +196,8 @@ pub fn there_and_back(folder: &Path) {
     let theirs = create(&mut peer, "theirs");
     assert_eq!(append(&mut peer, "theirs"), 0);
     let second = producer_id(&mut peer);
+    assert_eq!(committed(&mut peer), [("ours".to_owned(), 2)]);
+    commit(&mut peer, "theirs", 1);
     broker.stop();
     assert_whole(folder);
 
@@ -127,6 +207,8 @@ pub fn there_and_back(folder: &Path) {
     assert_eq!((end(&mut peer, "ours"), end(&mut peer, "theirs")), (6, 3));
     assert_eq!(append(&mut peer, "theirs"), 3);
     let third = producer_id(&mut peer);
+    let all = [("ours", 2), ("theirs", 1)].map(|(name, offset)| (name.to_owned(), offset));
+    assert_eq!(committed(&mut peer), all);
     assert!(first < second && second < third, "{first} {second} {third}");
     broker.stop();
     assert_whole(folder);
@@ -157,12 +239,15 @@ fn begins_behind(folder: &Path, start: u64) -> Option<u64> {
 }
 
 /// What Apache's tool reads of the log and its snapshots, without a complaint.
-fn dumped(folder: &Path) -> String {
+fn dumped_metadata(folder: &Path) -> String {
     let files = [".log", ".checkpoint"].map(|suffix| metadata_files(folder, suffix));
-    let files = files.concat();
+    dumped(&files.concat(), "--cluster-metadata-decoder")
+}
+
+fn dumped(files: &[PathBuf], decoder: &str) -> String {
     let files: Vec<&str> = files.iter().filter_map(|path| path.to_str()).collect();
     let output = Command::new(kafka_home().join("bin/kafka-dump-log.sh"))
-        .args(["--cluster-metadata-decoder", "--files", &files.join(",")])
+        .args([decoder, "--files", &files.join(",")])
         .output()
         .expect("kafka-dump-log runs");
     let text = [output.stdout, output.stderr].concat();
@@ -194,7 +279,7 @@ pub fn there_and_back_with_snapshots(folder: &Path) {
     assert_eq!(append(&mut peer, "ours"), 0);
     broker.stop();
     let start = begins_behind(folder, 0).expect("the log's beginning is gone");
-    let text = dumped(folder);
+    let text = dumped_metadata(folder);
     for wanted in [
         "SnapshotHeader",
         "SnapshotFooter",
@@ -229,5 +314,5 @@ pub fn there_and_back_with_snapshots(folder: &Path) {
         assert!(first < second && second < third, "{first} {second} {third}");
         broker.stop();
     }
-    dumped(folder);
+    dumped_metadata(folder);
 }
