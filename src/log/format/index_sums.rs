@@ -3,7 +3,8 @@
 //!
 //! An index has no checksum of its own, and most wrong bits in one still make a plausible entry:
 //! a time index that promises too little lets a search start too late, which nothing that is read
-//! afterwards shows. Kafka passes over the file and leaves it behind.
+//! afterwards shows. Kafka passes over the file and leaves it behind, also where it carries the
+//! segment on.
 //!
 //! ```text
 //! 8 magic, 4 bytes of .index, 4 its CRC-32C, 4 bytes of .timeindex, 4 its CRC-32C,
@@ -32,6 +33,14 @@ impl FileSum {
             bytes: u32::try_from(content.len()).unwrap_or(u32::MAX),
             crc: crc32c::crc32c(content),
         }
+    }
+
+    /// Whether `content` begins with this file and goes on behind it.
+    #[must_use]
+    pub fn is_continued_by(&self, content: &[u8]) -> bool {
+        let bytes = usize::try_from(self.bytes).unwrap_or(usize::MAX);
+        let head = content.get(..bytes).filter(|_| content.len() > bytes);
+        head.is_some_and(|head| Self::of(head) == *self)
     }
 }
 
@@ -110,6 +119,16 @@ mod tests {
         }
         assert!(IndexSums::decode(&bytes[..27]).is_err());
         assert!(IndexSums::decode(&[bytes.as_slice(), &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_file_goes_on_where_it_begins_with_what_was_written() {
+        let sum = FileSum::of(b"index");
+        assert!(sum.is_continued_by(b"index and more"));
+        for other in [&b"index"[..], b"inde", b"Index and more", b""] {
+            assert!(!sum.is_continued_by(other), "{other:?}");
+        }
+        assert!(FileSum::of(b"").is_continued_by(b"i"));
     }
 
     proptest! {

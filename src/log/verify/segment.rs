@@ -147,7 +147,8 @@ impl SegmentCheck<'_, '_> {
     }
 
     /// Holds the indexes against the checksums that Coreline notes beside them; Apache Kafka has
-    /// none. Answers whether there are any.
+    /// none, and those of a segment that it has carried on are outdated. Answers whether there are
+    /// any that count.
     async fn check_sums(
         &self,
         paths: &[PathBuf; 3],
@@ -171,6 +172,13 @@ impl SegmentCheck<'_, '_> {
             }
         };
         let ([offset_path, time_path, _], [offsets, times, _]) = (paths, files);
+        let both = [(noted.offsets, offsets), (noted.times, times)];
+        let goes_on = |(noted, bytes): &(FileSum, Option<&[u8]>)| {
+            bytes.is_some_and(|bytes| noted.is_continued_by(bytes))
+        };
+        if both.iter().any(goes_on) {
+            return false;
+        }
         for (path, noted, bytes) in [
             (offset_path, noted.offsets, offsets),
             (time_path, noted.times, times),
