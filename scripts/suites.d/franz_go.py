@@ -70,7 +70,9 @@ class Large(FranzGo):
 def cases_of(told):
     """The tests without tests of their own; one that neither passed nor failed is one that did not end."""
     cases = {name: failed("it did not end") for name in re.findall(r"^=== RUN +(\S+)", told, re.M)}
-    for verdict, name in re.findall(r"^ *--- (PASS|FAIL|SKIP): (\S+)", told, re.M):
+    depths = {}
+    for indent, verdict, name in re.findall(r"^( *)--- (PASS|FAIL|SKIP): (\S+)", told, re.M):
+        depths[name] = len(indent)
         text = ""
         if verdict != "PASS":
             # What a test says stands after the line that says it goes on, until another's does.
@@ -78,8 +80,16 @@ def cases_of(told):
             said = re.findall(begins + r"((?:(?!===| *---|PASS$|FAIL$).*\n)*)", told, re.M)
             text = "".join(said)
         cases[name] = Case(OUTCOMES[verdict], text[-500:])
-    return {name: case for name, case in cases.items()
-            if not any(other.startswith(f"{name}/") for other in cases)}
+    return {name: case for name, case in cases.items() if not is_parent(name, cases, depths)}
+
+
+def is_parent(name, cases, depths):
+    """Names have slashes of their own: range/848 stands beside range, as its verdict's indentation tells. What did
+    not end has none."""
+    below = [other for other in cases if other.startswith(f"{name}/")]
+    if name not in depths:
+        return bool(below) and "/" not in name
+    return any(depths.get(other, depths[name] + 1) > depths[name] for other in below)
 
 
 def build(home):
