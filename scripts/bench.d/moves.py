@@ -70,7 +70,7 @@ def bench_moves(arguments):
         for name, settings in (("without a limit", []), (f"at {RATE >> 20} MiB/s", [f"{LIMIT_NAME}={RATE}"])):
             shutil.rmtree(folder, ignore_errors=True)
             without, beside, took = measure(programs, arguments, folder, gib, *settings)
-            print(f"produce, 1,000 batches of 4 KiB a second, acks=all, {gib:.0f} GiB move {name} in "
+            print(f"produce, 1,000 batches of 4 KiB a second, acks=all, {gib:.1f} GiB move {name} in "
                   f"{spread(took)} s; ms")
             for figure in ("p50_us", "p99_us", "p999_us", "max_us"):
                 if figure in without[0]:
