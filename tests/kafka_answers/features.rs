@@ -1,5 +1,7 @@
 //! UpdateFeatures, and the features that ApiVersions tells afterwards.
 
+use std::time::{Duration, Instant};
+
 use coreline::wire::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
 use coreline::wire::messages::update_features::{
     FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse,
@@ -12,6 +14,7 @@ const METADATA: &str = "metadata.version";
 const UP: i8 = 1;
 const SAFE: i8 = 2;
 const UNSAFE: i8 = 3;
+const TOLD_MAX: Duration = Duration::from_secs(30);
 
 /// A feature, its level, and how it may change.
 type Updates<'a> = &'a [(&'a str, i16, i8)];
@@ -31,6 +34,31 @@ fn request(updates: Updates<'_>, validate_only: bool) -> UpdateFeaturesRequest {
 }
 
 fn even(_: &Peer, _: &mut UpdateFeaturesResponse) {}
+
+fn names() -> ApiVersionsRequest {
+    ApiVersionsRequest {
+        client_software_name: "kafka-answers".to_owned(),
+        client_software_version: "1".to_owned(),
+    }
+}
+
+/// Apache Kafka's controller answers before its broker has heard of the change. Coreline tells it
+/// from its answer on, so it is not waited for.
+fn wait_until_told(kafka: &mut Peer, level: i16) {
+    let began = Instant::now();
+    loop {
+        let response: ApiVersionsResponse = kafka.ask(4, &names());
+        let mut levels = response.finalized_features.iter();
+        if levels.any(|one| one.name == METADATA && one.max_version_level == level) {
+            return;
+        }
+        assert!(
+            began.elapsed() < TOLD_MAX,
+            "Kafka does not tell level {level}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 pub fn compare(session: &mut Session) {
     let cases: [(&str, Updates<'_>); 17] = [
@@ -64,10 +92,8 @@ pub fn compare(session: &mut Session) {
     for (versions, level, how) in steps {
         let updates = [(METADATA, level, how)];
         session.compare("for good", versions, |_| request(&updates, false), even);
-        let names = |_: &Peer| ApiVersionsRequest {
-            client_software_name: "kafka-answers".to_owned(),
-            client_software_version: "1".to_owned(),
-        };
+        wait_until_told(&mut session.kafka, level);
+        let names = |_: &Peer| names();
         let even = |peer: &Peer, response: &mut ApiVersionsResponse| even_versions(peer, response);
         session.compare("features", ALL, names, even);
     }
