@@ -193,9 +193,12 @@ fn page_verdict(bad: &Bad, request: &str) -> String {
     let (_, rest) = page
         .split_once(&from)
         .unwrap_or_else(|| panic!("no box in {page}"));
-    // After the name stands `p99.9 12.3 ms: flush 98 %`.
-    let (_, text) = rest.split_once(" ms: ").unwrap();
-    text.split('<').next().unwrap().to_owned()
+    // After the name stands `p99.9 12.3 ms: flush 98 %, write 2 %`, each part an element of its own,
+    // and then a bar.
+    let (_, rest) = rest.split_once(" ms: ").unwrap();
+    let (told, _) = rest.split_once("<div").unwrap();
+    let texts = told.split('<').map(|tag| tag.rsplit('>').next().unwrap());
+    texts.collect()
 }
 
 /// The stage that took most of the slowest requests' time, and its part.
