@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -27,25 +27,36 @@ pub(super) fn try_lock(file: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Opens close-on-exec; answers whether direct I/O is in effect.
+/// Opens a file close-on-exec; answers whether direct I/O is in effect. What is no regular file is
+/// refused at once: a pipe would wait for its other end, and a device has no size.
 pub(super) fn open(path: &Path, options: OpenOptions) -> io::Result<(OwnedFd, bool)> {
     let mut open = fs::OpenOptions::new();
-    open.read(true).write(options.write);
+    open.read(true)
+        .write(options.write)
+        .custom_flags(libc::O_NONBLOCK);
     if options.write {
         open.create(options.create)
             .create_new(options.create_new)
             .truncate(options.truncate);
     }
-    let file = OwnedFd::from(open.open(path)?);
+    let file = open.open(path)?;
+    if !file.metadata()?.is_file() {
+        let message = format!("{} is not a regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let file = OwnedFd::from(file);
     // Asked for after the open: where the file system has none, an open with O_DIRECT fails but
     // may have created the file.
-    let direct = options.direct && set_direct(&file).is_ok();
+    let direct = options.direct && set_flags(&file, OFlag::O_DIRECT).is_ok();
+    if !direct {
+        set_flags(&file, OFlag::empty())?;
+    }
     Ok((file, direct))
 }
 
-fn set_direct(file: &OwnedFd) -> io::Result<()> {
-    let flags = fcntl(file.as_fd(), FcntlArg::F_GETFL)?;
-    let flags = OFlag::from_bits_retain(flags) | OFlag::O_DIRECT;
+/// Sets those flags of an open file that can be changed, and takes all others back: with
+/// O_NONBLOCK the ring would answer "not now" instead of waiting for the disk.
+fn set_flags(file: &OwnedFd, flags: OFlag) -> io::Result<()> {
     fcntl(file.as_fd(), FcntlArg::F_SETFL(flags))?;
     Ok(())
 }

@@ -98,6 +98,28 @@ fn opening_obeys_its_options() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused_without_waiting() {
+    let folder = scratch();
+    run(async {
+        let pipe = folder.path().join("pipe");
+        let link = folder.path().join("link");
+        let mode = nix::sys::stat::Mode::from_bits_truncate(0o600);
+        nix::unistd::mkfifo(&pipe, mode).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for path in [pipe.as_path(), &link, folder.path()] {
+            let soon = io::now().after(Duration::from_secs(5));
+            let opened = io::with_deadline(soon, File::open(path, OpenOptions::default())).await;
+            let error = opened.expect("it answers at once").unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+            let named = error.to_string().contains(&path.display().to_string());
+            assert!(named, "{error}");
+            let small = directory::read_file(path, 100).await;
+            assert!(small.is_err(), "{small:?}");
+        }
+    });
+}
+
+#[test]
 fn preallocation_keeps_the_size() {
     let folder = scratch();
     run(async {
