@@ -194,6 +194,93 @@ fn closed_indexes(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The closed segments' batches in a folder, in order, with the segments' base offsets; the last
+/// path is the active segment's.
+fn segments(folder: &Path) -> Vec<(i64, PathBuf)> {
+    let entries = std::fs::read_dir(folder.join("t-0")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let logs = paths.filter(|path| path.extension().is_some_and(|end| end == "log"));
+    let base = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let mut logs: Vec<_> = logs.map(|path| (base(&path), path)).collect();
+    logs.sort();
+    logs
+}
+
+#[test]
+fn a_new_segment_that_ends_within_old_ones_takes_nobodys_place() {
+    const RECORDS: i64 = 120;
+    let options = HarnessOptions::default();
+    let mut harness = Harness::start(options.clone());
+    harness.create_topic_with("t", 1, &[("segment.bytes", "1048576")]);
+    let mut client = harness.connect();
+    (0..RECORDS).for_each(|offset| produce_at(&mut client, offset));
+    drop(client);
+    harness.restart_after(&options, |folder| {
+        let segments = segments(folder);
+        assert!(segments.len() >= 4, "{segments:?}");
+        for (place, pair) in segments.windows(2).enumerate() {
+            let [(base, path), (next, _)] = pair else {
+                panic!("a window has two");
+            };
+            let bytes = std::fs::read(path).unwrap();
+            // Nothing at all, then some of the batches: whole ones, and not all that there were.
+            let batch = bytes.len() / usize::try_from(next - base).unwrap();
+            let swap = path.with_extension("log.swap");
+            std::fs::write(swap, &bytes[..place * 5 * batch]).unwrap();
+        }
+    });
+    let mut client = harness.connect();
+    for record in 0..RECORDS {
+        let (code, bytes) = fetch(&mut client, 0, record);
+        assert!(
+            code == NONE && bytes > 30_000,
+            "{record}: {code:?}, {bytes} bytes"
+        );
+    }
+    assert_eq!(offset(&mut client, 0, -1), (NONE, RECORDS));
+}
+
+#[test]
+fn a_log_that_begins_past_its_end_is_offline_until_that_is_put_right() {
+    let options = HarnessOptions::default();
+    let (mut harness, batch_bytes) = filled();
+    let checkpoint = |folder: &Path| folder.join("log-start-offset-checkpoint");
+    for start in ["6", "9999999", "9223372036854775807"] {
+        harness.restart_after(&options, |folder| {
+            std::fs::write(checkpoint(folder), format!("0\n1\nt 0 {start}\n")).unwrap();
+        });
+        let mut client = harness.connect();
+        for at in [0, 4, 5, 6] {
+            assert_eq!(fetch(&mut client, 0, at), (STORAGE, 0), "{start}: {at}");
+        }
+        assert_eq!(produce(&mut client, 0), STORAGE, "{start}");
+        assert_eq!(offset(&mut client, 1, -1), (NONE, 5));
+    }
+    // At its end it may begin.
+    for (start, whole) in [("3", 2 * batch_bytes), ("5", 0)] {
+        harness.restart_after(&options, |folder| {
+            std::fs::write(checkpoint(folder), format!("0\n1\nt 0 {start}\n")).unwrap();
+        });
+        let mut client = harness.connect();
+        let start = start.parse().unwrap();
+        assert_eq!(offset(&mut client, 0, -2), (NONE, start));
+        assert_eq!(fetch(&mut client, 0, start), (NONE, whole));
+    }
+    assert_whole(&mut harness.connect(), 0);
+}
+
+#[test]
+fn a_file_at_the_last_offset_there_is_is_no_segment() {
+    let (mut harness, batch_bytes) = filled();
+    harness.restart_after(&HarnessOptions::default(), |folder| {
+        let path = folder.join("t-0").join(format!("{:020}.log", i64::MAX));
+        std::fs::write(path, b"").unwrap();
+    });
+    let mut client = harness.connect();
+    assert_eq!(fetch(&mut client, 0, 4), (NONE, batch_bytes));
+    assert_whole(&mut client, 0);
+}
+
 #[test]
 fn spoilt_indexes_change_no_answer_and_are_made_again() {
     const RECORDS: i64 = 120;

@@ -124,6 +124,25 @@ fn what_is_wrong_is_named_with_file_and_position() {
     assert!(told.contains("t-0/partition.metadata"), "{told}");
     std::fs::write(&owner, text).unwrap();
     assert_eq!(verify(harness.folder()).0, 0);
+    // A start that lies past the end hides all that is there.
+    let starts = harness.folder().join("log-start-offset-checkpoint");
+    let text = std::fs::read(&starts).unwrap();
+    std::fs::write(&starts, "0\n1\nt 1 91\n").unwrap();
+    let (code, told) = verify(harness.folder());
+    assert_eq!(code, 1, "{told}");
+    assert!(
+        told.contains("begins at 91 by log-start-offset-checkpoint"),
+        "{told}"
+    );
+    std::fs::write(&starts, text).unwrap();
+    // A new segment that the cleaner never wrote so.
+    let swap = harness.folder().join("t-1/00000000000000000000.log.swap");
+    std::fs::write(&swap, b"").unwrap();
+    let (code, told) = verify(harness.folder());
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("log.swap: it ends at offset 0"), "{told}");
+    std::fs::remove_file(&swap).unwrap();
+    assert_eq!(verify(harness.folder()).0, 0);
 }
 
 #[test]

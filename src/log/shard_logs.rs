@@ -10,7 +10,8 @@ use super::context::{FoundAtOpen, ShardContext};
 use super::damage::{describe, mark_after, mark_damage, whole_prefix};
 use super::error::LogError;
 use super::format::file_names::{
-    DAMAGE_MARK, FileState, LOG_ID, LogFileKind, LogFileName, PARTITION_METADATA,
+    DAMAGE_MARK, FileState, LOG_ID, LOG_START_CHECKPOINT, LogFileKind, LogFileName,
+    PARTITION_METADATA,
 };
 use super::format::partition_metadata;
 use super::full_disk::DiskRoom;
@@ -305,6 +306,15 @@ impl ShardLogs {
         let closed = closed.unwrap_or_default();
         let what = match load().await {
             Ok(parts) if parts.damage.is_some() => None,
+            // Kafka deletes all that is there then. Nothing was cut here, so nothing is known.
+            Ok(parts) if parts.log_start > known_end.max(parts.recovery_point) => {
+                let (start, end, folder) =
+                    (parts.log_start, parts.recovery_point, folder.display());
+                return Err(LogError::Damaged(format!(
+                    "{folder} ends at offset {end}, and begins at {start} by \
+                     {LOG_START_CHECKPOINT}: put that file right, or the segments back"
+                )));
+            }
             Ok(parts) => {
                 let has_lost = parts.log_end < known_end && parts.has_derived;
                 let end = || format!("the log ends at {}, before {known_end}", parts.log_end);

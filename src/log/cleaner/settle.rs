@@ -81,12 +81,21 @@ impl Leftovers {
 
     async fn ending(&self, folder: &Path, base: Offset) -> Result<Ending> {
         let swap = swap_path(folder, base);
-        let live = LogFileName::live(base, LogFileKind::Log);
+        let is_live = |base| {
+            self.names
+                .contains(&LogFileName::live(base, LogFileKind::Log))
+        };
+        // While the first of the old segments has its name all others have theirs, and what the new
+        // one holds of them is told by where it ends: where the next one begins.
+        let has_old = is_live(base);
         match end_of(&swap, base).await? {
-            Ok(end) => Ok(Ending::Forward(end)),
-            Err(what) if self.names.contains(&live) => {
+            Ok(end) if has_old && (end == base || !is_live(end)) => {
+                let end = end.0;
+                let what = format!("it ends at offset {end}, where no other segment begins");
                 Ok(Ending::Back(format!("{}: {what}", swap.display())))
             }
+            Ok(end) => Ok(Ending::Forward(end)),
+            Err(what) if has_old => Ok(Ending::Back(format!("{}: {what}", swap.display()))),
             // Reads will name the place.
             Err(_) => Ok(Ending::Forward(base)),
         }

@@ -138,14 +138,16 @@ impl LogFileName {
         }
     }
 
-    /// Reads a name; `None` when it is none of these.
+    /// Reads a name; `None` when it is none of these. Nothing can lie at the last offset there is,
+    /// since the one after it is none: a file of that name is not the broker's.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let (digits, endings) = name.split_at_checked(name.find('.')?)?;
         if digits.len() != OFFSET_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        let offset = Offset(digits.parse().ok()?);
+        let offset = digits.parse().ok().filter(|offset| *offset < i64::MAX)?;
+        let offset = Offset(offset);
         for kind in LogFileKind::ALL {
             let Some(rest) = endings.strip_prefix(kind.suffix()) else {
                 continue;
@@ -295,6 +297,7 @@ mod tests {
             "00000000000000000042.log.old",
             "99999999999999999999.log",
             "0000000000000000004x.log",
+            "09223372036854775807.log",
             "+0000000000000000042.log",
             "leader-epoch-checkpoint",
             "",
@@ -348,7 +351,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_come_back(offset in 0i64.., kind in 0usize..5, state in 0usize..4) {
+        fn names_come_back(offset in 0..i64::MAX, kind in 0usize..5, state in 0usize..4) {
             let name = LogFileName {
                 offset: Offset(offset),
                 kind: LogFileKind::ALL[kind],

@@ -13,7 +13,7 @@ use crate::base::ids::Offset;
 use crate::io::{self, File};
 use crate::log::cleaner::{Ending, Leftovers, has_leftovers, swap_path};
 use crate::log::error::LogError;
-use crate::log::format::file_names::{LogFileKind, NEXT_SEGMENT};
+use crate::log::format::file_names::{LOG_START_CHECKPOINT, LogFileKind, NEXT_SEGMENT};
 use crate::log::open::{FolderListing, list_folder};
 use crate::log::recovery::{Access, LogPlan, open_under_lock};
 use crate::log::segment::segment_path;
@@ -297,6 +297,15 @@ async fn check_segment(
 /// Where the log ends against where it is known to.
 fn check_end(expected: &Expected<'_>, order: &Order, report: &mut Report) {
     let Some(end) = order.end() else { return };
+    if let Left::Closed(Some(known)) = expected.left
+        && expected.log_start > known.max(end)
+    {
+        let start = expected.log_start;
+        let what = format!(
+            "the log ends at offset {end}, and begins at {start} by {LOG_START_CHECKPOINT}"
+        );
+        report.add(Problem::of(expected.folder, what));
+    }
     let (least, most) = match expected.left {
         Left::Closed(Some(known)) => (known, known),
         Left::Closed(None) => return,
