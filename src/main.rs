@@ -25,6 +25,7 @@ use command::arguments::{Arguments, Command, LogCommand};
 use command::check;
 use command::latency;
 use command::log_verify;
+use command::output::{print_or_end, tell};
 use command::screen::{self, Started};
 use command::settings;
 use command::signals::{Signals, Wish, ask_to_stop};
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     coreline::io::memory::note_broker_process();
     let arguments = Arguments::parse();
     if arguments.settings {
-        print!("{}", settings::list());
+        print_or_end(&settings::list());
         return ExitCode::SUCCESS;
     }
     if let Some(Command::Check(wanted)) = &arguments.command {
@@ -113,7 +114,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     };
     let broker =
         Broker::start(prepared, Box::new(on_failure)).map_err(|error| error.to_string())?;
-    print!("{screen}");
+    tell(&screen);
     loop {
         match signals.next() {
             Ok(Wish::Report) => print_table(&broker.metrics().table(key_name)),
@@ -126,11 +127,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 }
 
 fn print_table(table: &str) {
-    if table.is_empty() {
-        println!("no request yet");
-    } else {
-        print!("{table}");
-    }
+    tell(match table {
+        "" => "no request yet\n",
+        table => table,
+    });
 }
 
 fn key_name(key: ApiKey) -> Option<&'static str> {
@@ -138,7 +138,7 @@ fn key_name(key: ApiKey) -> Option<&'static str> {
 }
 
 fn report(stopped: &StopReport, has_failed: bool) -> ExitCode {
-    print!("{}", stopped.metrics.table(key_name));
+    tell(&stopped.metrics.table(key_name));
     let ms = stopped.duration.as_millis();
     if stopped.is_clean {
         info!("stopped cleanly in {ms} ms");

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 /// A broker that speaks Kafka's protocol and keeps Kafka's files.
 ///
 /// Without arguments: a one-node broker on 127.0.0.1:9092 with its data in ./data, one shard per
-/// core. SIGTERM stops it cleanly, SIGUSR1 prints its latencies.
+/// core. SIGTERM or SIGHUP stops it cleanly, SIGUSR1 prints its latencies.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "coreline",

@@ -11,11 +11,13 @@ use coreline::base::config::properties;
 use coreline::base::config::setting::{Kind, Range, Setting, Status, ValueFault, list};
 use coreline::base::config::table::{FORMER_SETTINGS, broker_setting};
 use coreline::base::config::{
-    BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, TOPIC_SYNONYMS, read,
+    BrokerConfig, ConfigFault, FaultKind, Notice, NoticeKind, OF_LISTENERS, Origin, Sources,
+    TOPIC_SYNONYMS, read,
 };
 use coreline::server::startup;
 
 use super::arguments::CheckArguments;
+use super::output::print_or_end;
 use super::settings::{FAULTS_TOLD_MAX, legible, nearest, nearest_of, read_file, untold};
 use super::units::human;
 
@@ -36,7 +38,7 @@ pub fn run(arguments: &CheckArguments) -> ExitCode {
         }
     };
     let (told, is_valid) = check(&arguments.file, &text, &arguments.overrides);
-    print!("{told}");
+    print_or_end(&told);
     if is_valid {
         ExitCode::SUCCESS
     } else {
@@ -65,11 +67,15 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
     });
     let mut told = String::new();
     let mut wrong = HashSet::new();
+    let mut without_listener = HashSet::new();
     // Writing to a string cannot fail.
     let is_valid = match outcome {
         Ok((_, notices)) => {
             let _ = writeln!(told, "{file} is valid: {} settings", given.len());
             listener_notices(&mut told, &notices);
+            let others = notices.into_iter();
+            let others = others.filter(|notice| notice.kind == NoticeKind::NoListener);
+            without_listener.extend(others.flat_map(|notice| notice.names));
             true
         }
         Err(faults) => {
@@ -96,7 +102,7 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
         .filter(|one| !wrong.contains(&one.origin))
         .collect();
     in_force.sort_by_key(|one| one.origin);
-    let _ = write!(told, "\n{}", meanings(&in_force));
+    let _ = write!(told, "\n{}", meanings(&in_force, &without_listener));
     (told, is_valid)
 }
 
@@ -209,7 +215,10 @@ fn instead(setting: Option<&Setting>, value: &str) -> String {
     match setting.range {
         Range::OneOf(options) | Range::OneOfAnyCase(options) => {
             let nearest = nearest_of(value, options.iter().copied(), WORD_LIKENESS_MIN);
-            nearest.map_or(String::new(), |word| format!("; did you mean {word}?"))
+            // A word that is right may be refused for another reason.
+            nearest
+                .filter(|word| *word != value.trim())
+                .map_or(String::new(), |word| format!("; did you mean {word}?"))
         }
         _ if is_number(setting.kind) => number_meant(setting.name, value)
             .map_or(String::new(), |number| format!("; did you mean {number}?")),
@@ -329,33 +338,54 @@ fn remarks(given: &[Given], file: &str) -> String {
 
 /// The controller's listener, which one node does not open.
 fn listener_notices(told: &mut String, notices: &[Notice]) {
-    let kind = coreline::base::config::NoticeKind::ControllerListener;
+    let kind = NoticeKind::ControllerListener;
     for notice in notices.iter().filter(|notice| notice.kind == kind) {
         let _ = writeln!(told, "{notice}");
     }
 }
 
-/// Every setting that was given, by what becomes of it.
-fn meanings(given: &[&Given]) -> String {
+/// Every setting that was given, by what becomes of it; listeners' own that no listener heeds are
+/// named in `without_listener`.
+fn meanings(given: &[&Given], without_listener: &HashSet<String>) -> String {
+    const FORMER: &str = "accepted, no longer Kafka's";
+    const NO_LISTENER: &str = "accepted, for no listener there is";
+    const NO_MEANING: &str = "accepted, without meaning here";
+    const NOT_YET: &str = "accepted, not in effect yet";
+    const EFFECTIVE: &str = "in effect";
+    const ONLY_DEFAULT: &str = "only its default is accepted";
     let groups = [
-        (Some(Status::Effective), "in effect"),
-        (Some(Status::NotYet), "accepted, not in effect yet"),
-        (Some(Status::NoMeaning), "accepted, without meaning here"),
-        (Some(Status::Refused), "only its default is accepted"),
-        (None, "accepted, no longer Kafka's"),
+        EFFECTIVE,
+        NOT_YET,
+        NO_MEANING,
+        NO_LISTENER,
+        ONLY_DEFAULT,
+        FORMER,
     ];
     let status = |one: &&Given| match broker_setting(base_name(&one.name)) {
-        // What holds for one listener only is not heeded yet.
-        Some(_) if base_name(&one.name) != one.name => Some(Some(Status::NotYet)),
-        Some(setting) => Some(Some(setting.status)),
-        None if FORMER_SETTINGS.contains(&one.name.as_str()) => Some(None),
-        None => None,
+        Some(setting) => {
+            let is_of_listener = base_name(&one.name) != one.name;
+            Some(match setting.status {
+                _ if without_listener.contains(&one.name) => NO_LISTENER,
+                // As the start takes a listener's own.
+                Status::Effective if is_of_listener && !OF_LISTENERS.contains(&setting.name) => {
+                    NO_MEANING
+                }
+                Status::Refused if is_of_listener => NOT_YET,
+                Status::Effective => EFFECTIVE,
+                Status::NotYet => NOT_YET,
+                Status::NoMeaning => NO_MEANING,
+                Status::Refused => ONLY_DEFAULT,
+            })
+        }
+        None => FORMER_SETTINGS
+            .contains(&one.name.as_str())
+            .then_some(FORMER),
     };
     let mut told = String::new();
-    for (wanted, title) in groups {
+    for title in groups {
         let mut of_group = given
             .iter()
-            .filter(|one| status(one) == Some(wanted))
+            .filter(|one| status(one) == Some(title))
             .peekable();
         if of_group.peek().is_none() {
             continue;

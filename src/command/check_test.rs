@@ -165,3 +165,31 @@ fn noise_is_judged_in_no_time() {
         assert!(told <= FAULTS_TOLD_MAX, "{told}");
     }
 }
+
+#[test]
+fn a_listeners_own_settings_are_told_as_the_start_takes_them() {
+    let (text, is_valid) = told(
+        "listeners=PLAINTEXT://:9092\nlistener.name.plaintext.max.connections=5\n\
+         listener.name.other.max.connections=6\nlistener.name.plaintext.log.retention.ms=7\n\
+         listener.name.plaintext.ssl.keystore.type=JKS\n",
+    );
+    assert!(is_valid, "{text}");
+    for line in [
+        "\n  listener.name.plaintext.max.connections=5\n",
+        "accepted, for no listener there is:\n  listener.name.other.max.connections=6\n",
+        "accepted, without meaning here:\n  listener.name.plaintext.log.retention.ms=7",
+        "accepted, not in effect yet:\n  listener.name.plaintext.ssl.keystore.type=JKS\n",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    let effective = text.split("in effect:\n").nth(1).unwrap();
+    let effective = effective.split("\n\n").next().unwrap();
+    assert!(effective.contains("plaintext.max.connections=5"), "{text}");
+}
+
+#[test]
+fn no_word_is_suggested_for_itself() {
+    let (text, is_valid) = told("security.inter.broker.protocol=SSL\n");
+    assert!(!is_valid);
+    assert!(!text.contains("did you mean"), "{text}");
+}

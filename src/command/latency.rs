@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::client::conn::http1;
 use hyper::header::HOST;
 use hyper::{Request, StatusCode, body::Bytes};
@@ -11,11 +11,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::arguments::LatencyArguments;
+use super::output::print_or_end;
 
 /// Between two tables of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the broker may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of an answer, at most: whatever listens there may never end its own.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Clears a terminal and goes to its top.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
@@ -32,13 +35,14 @@ pub fn run(arguments: &LatencyArguments) -> Result<(), String> {
         let answer = no_answer(&arguments.admin, "no answer in time");
         let table = table.unwrap_or(Err(answer))?;
         if !arguments.watch {
-            print!("{table}");
+            print_or_end(&table);
             return Ok(());
         }
-        if std::io::stdout().is_terminal() {
-            print!("{CLEAR}");
-        }
-        println!("{table}");
+        let clear = match std::io::stdout().is_terminal() {
+            true => CLEAR,
+            false => "",
+        };
+        print_or_end(&format!("{clear}{table}\n"));
         std::thread::sleep(WATCH_INTERVAL);
     }
 }
@@ -63,10 +67,11 @@ async fn ask(arguments: &LatencyArguments) -> Result<String, String> {
     let exchange = async {
         let answer = sender.send_request(request).await?;
         let status = answer.status();
-        let body = answer.into_body().collect().await?.to_bytes();
+        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect();
+        let body = body.await?.to_bytes();
         // The connection ends with its sender.
         drop(sender);
-        Ok::<_, hyper::Error>((status, body))
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>((status, body))
     };
     let tasks = tokio::task::LocalSet::new();
     tasks.spawn_local(connection);

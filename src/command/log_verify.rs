@@ -10,6 +10,7 @@ use coreline::log::verify::{self, Problem, Report};
 use coreline::server::startup::DirectoryLock;
 
 use super::arguments::VerifyArguments;
+use super::output::print_or_end;
 
 /// The directory could not be read, or a broker uses it.
 const NOT_VERIFIED: u8 = 2;
@@ -53,15 +54,15 @@ pub fn run(arguments: &VerifyArguments) -> ExitCode {
         bytes,
         problems,
     } = totals;
-    println!(
+    print_line(&format!(
         "\n{partitions} partitions, {segments} segments, {batches} batches, {records} records, \
          {bytes} bytes"
-    );
+    ));
     if problems == 0 {
-        println!("everything is as it was written");
+        print_line("everything is as it was written");
         return ExitCode::SUCCESS;
     }
-    println!("{problems} problems");
+    print_line(&format!("{problems} problems"));
     ExitCode::FAILURE
 }
 
@@ -75,7 +76,7 @@ fn verify_directory(directory: &Path, totals: &mut Totals) -> Result<(), String>
         ..RuntimeOptions::default()
     };
     let mut runtime = Runtime::start(options).map_err(|error| error.to_string())?;
-    println!(
+    print_line(&format!(
         "{:<40} {:>8} {:>10} {:>12} {:>15} {:>8}",
         directory.display(),
         "segments",
@@ -83,7 +84,7 @@ fn verify_directory(directory: &Path, totals: &mut Totals) -> Result<(), String>
         "records",
         "bytes",
         "problems"
-    );
+    ));
     let read = runtime.block_on(read(directory.clone(), totals));
     read.map_err(|error| error.to_string())
 }
@@ -106,14 +107,18 @@ async fn read(directory: PathBuf, totals: &mut Totals) -> Result<(), coreline::l
     }
     totals.add(&of_directory);
     if !(of_directory.problems.is_empty() && of_directory.notes.is_empty()) {
-        println!("{}", of_directory.name);
+        print_line(&of_directory.name);
         print_rest(&of_directory);
     }
     Ok(())
 }
 
+fn print_line(text: &str) {
+    print_or_end(&format!("{text}\n"));
+}
+
 fn print_row(report: &Report) {
-    println!(
+    print_line(&format!(
         "{:<40} {:>8} {:>10} {:>12} {:>15} {:>8}",
         report.name,
         report.segments,
@@ -121,18 +126,18 @@ fn print_row(report: &Report) {
         report.records,
         report.bytes,
         report.problem_count()
-    );
+    ));
 }
 
 fn print_rest(report: &Report) {
     for problem in &report.problems {
-        println!("    {}", line(problem));
+        print_line(&format!("    {}", line(problem)));
     }
     if report.more_problems > 0 {
-        println!("    and {} more", report.more_problems);
+        print_line(&format!("    and {} more", report.more_problems));
     }
     for note in &report.notes {
-        println!("    note: {note}");
+        print_line(&format!("    note: {note}"));
     }
 }
 

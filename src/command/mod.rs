@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod check;
 pub mod latency;
 pub mod log_verify;
+pub mod output;
 pub mod screen;
 pub mod settings;
 pub mod signals;

@@ -9,7 +9,7 @@ use super::dynamic::ConfigMap;
 const UNLIMITED: usize = i32::MAX as usize;
 
 /// Settings that a listener may have for itself; all others are the broker's.
-pub(super) const OF_LISTENERS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
+pub const OF_LISTENERS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
 
 /// How many connections a listener has at a time, and how fast they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ pub use self::cores::Cores;
 pub use self::folders::{nested, nested_reason};
 pub use self::group_settings::GroupSettings;
 pub use self::listener::{Listener, Listeners};
-pub use self::listener_limits::ListenerLimits;
+pub use self::listener_limits::{ListenerLimits, OF_LISTENERS};
 pub use self::metadata_log::MetadataLogSettings;
 pub use self::quota_windows::QuotaWindows;
 pub use self::read::{ConfigFault, FaultKind, Notice, NoticeKind, Origin, Sources, read};

@@ -287,10 +287,10 @@ impl Reading {
                 count => {
                     let different: BTreeSet<&str> = list(text).collect();
                     let (twice, empty) = (different.len() < count, different.contains(""));
-                    if twice {
-                        self.value_fault(name, "Names a folder twice");
-                    } else if empty {
+                    if empty {
                         self.value_fault(name, "Names a folder without a name");
+                    } else if twice {
+                        self.value_fault(name, "Names a folder twice");
                     }
                 }
             }

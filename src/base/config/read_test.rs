@@ -288,3 +288,24 @@ fn descriptions_name_source_and_synonyms() {
         (&None, &None)
     );
 }
+
+#[test]
+fn numbers_are_those_that_java_reads() {
+    for text in ["nan", "inf", "+Inf", "infinity", "-NAN"] {
+        let told = faults(&format!("log.cleaner.io.max.bytes.per.second={text}\n"));
+        assert_eq!(told.len(), 1, "{text}");
+        assert!(told[0].ends_with("Not a number of type DOUBLE"), "{told:?}");
+    }
+    for text in ["NaN", "Infinity", "+1.5", "-.5", "1e3"] {
+        let told = faults(&format!("log.cleaner.io.buffer.load.factor={text}\n"));
+        let is_number = told.iter().all(|fault| !fault.contains("Not a number"));
+        assert!(is_number, "{text}: {told:?}");
+    }
+}
+
+#[test]
+fn folders_without_a_name_are_no_folders_twice() {
+    let told = faults("log.dirs=,\n");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("without a name"), "{told:?}");
+}

@@ -193,7 +193,12 @@ impl Setting {
     }
 
     fn check_double(&self, text: &str) -> Result<(), ValueFault> {
-        let number: f64 = text.trim().parse().map_err(|_| self.not_a_number(text))?;
+        let number = text
+            .trim()
+            .parse()
+            .ok()
+            .filter(|_| is_java_double(text.trim()));
+        let number: f64 = number.ok_or_else(|| self.not_a_number(text))?;
         let reason = match self.range {
             Range::Fraction(least, _) if number < least => too_small(least),
             Range::Fraction(_, most) if number > most => too_large(most),
@@ -240,6 +245,13 @@ impl Setting {
             Err(self.range.to_string())
         }
     }
+}
+
+/// Whether Java reads a number that we read: it knows one spelling of what is no finite number.
+fn is_java_double(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    unsigned.starts_with(|first: char| !first.is_ascii_alphabetic())
+        || matches!(unsigned, "NaN" | "Infinity")
 }
 
 fn too_small(least: impl fmt::Display) -> String {
