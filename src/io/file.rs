@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use super::buffer::AlignedBuffer;
@@ -47,7 +47,25 @@ pub struct File {
     direct: bool,
 }
 
+/// Tells whether an open file is still in use, by a clone or an operation under way.
+#[derive(Clone, Debug)]
+pub struct FileUse(Weak<OpenHandle>);
+
+impl FileUse {
+    /// Nobody reads or writes by that descriptor any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
 impl File {
+    /// Who has this descriptor may be asked later.
+    #[must_use]
+    pub fn usage(&self) -> FileUse {
+        FileUse(Rc::downgrade(&self.open))
+    }
+
     /// Opens `path`.
     pub async fn open(path: &Path, options: OpenOptions) -> io::Result<Self> {
         let core = executor::current();

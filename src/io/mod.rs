@@ -49,7 +49,7 @@ mod system;
 mod transfer;
 
 pub use buffer::AlignedBuffer;
-pub use file::{Durability, File, OpenOptions, is_of_device};
+pub use file::{Durability, File, FileUse, OpenOptions, is_of_device};
 pub use flush_group::FlushGroup;
 pub use inbox::{Inbox, InboxSender, inbox};
 pub use net::{TcpListener, TcpStream};

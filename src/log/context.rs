@@ -50,6 +50,8 @@ pub(crate) struct ShardContext {
     pub(crate) read_ahead: AheadBudget,
     pub(crate) write_back: WriteBack,
     pub(crate) metrics: Rc<ShardMetrics>,
+    /// One takes blocks from files of many at a time, see [`super::removal`].
+    pub(crate) removals: Turns,
     /// Appends that wait for room go on in the order in which they came.
     pub(crate) admission: Turns,
     /// Largest step by which a segment reserves blocks, while the disk has enough.
@@ -124,6 +126,7 @@ impl ShardContext {
             journal,
             health,
             write_back: WriteBack::default(),
+            removals: Turns::default(),
             admission: Turns::default(),
             reserve_step_max: found.reserve_step_max,
             full_disk: FullDisk::default(),

@@ -12,9 +12,10 @@ use super::format::file_names::{FolderState, LOG_ID, PARTITION_METADATA, marked_
 use super::journal::record::{RecordHeader, RecordKind};
 use super::journal::{Entry, Result, Signal};
 use super::partition_log::{Log, LogStatus};
+use super::removal;
 use super::roll::RETRY_DELAY;
 use crate::base::ids::Offset;
-use crate::io::{self, TaskClass};
+use crate::io::{self, FileUse, TaskClass};
 
 impl Log {
     /// Ends the log: nothing waits on it any more, and its folder is gone, durably.
@@ -30,7 +31,7 @@ impl Log {
         self.wait_until_not_cleaning().await?;
         let _shape = self.shape.take().await;
         let _turn = self.order.take().await;
-        self.wait_for_own_writes().await?;
+        let uses = self.wait_for_own_writes().await?;
         // From here on nobody writes to the files: whoever would waits until they are gone.
         self.is_truncating.set(true);
         if let Some(log_id) = self.log_id() {
@@ -48,7 +49,7 @@ impl Log {
             signal.wait(&self.shard.health).await?;
         }
         let marked = self.marked_folder();
-        if let Err(error) = self.remove_folder(&marked).await {
+        if let Err(error) = self.remove_folder(&marked, uses).await {
             if error.is_full_disk() {
                 io::spawn(
                     TaskClass::Background,
@@ -84,7 +85,7 @@ impl Log {
             if self.shard.is_closing.get() || self.shard.health.is_offline() {
                 return;
             }
-            match self.remove_folder(&marked).await {
+            match self.remove_folder(&marked, Vec::new()).await {
                 Ok(()) => break,
                 Err(error) if error.is_full_disk() => tracing::warn!(%error, "trying again"),
                 Err(error) => {
@@ -102,12 +103,14 @@ impl Log {
         }
     }
 
-    /// Waits for every write in flight of this log, also those whose future was dropped.
-    async fn wait_for_own_writes(&self) -> Result<()> {
+    /// Waits for every write in flight of this log, also those whose future was dropped. Answers
+    /// who may be reading still.
+    async fn wait_for_own_writes(&self) -> Result<Vec<FileUse>> {
         self.wait_all_durable().await?;
         self.wait_until_left().await?;
         self.wait_until_named().await?;
         let segments: Vec<_> = self.segments.borrow().values().cloned().collect();
+        let mut uses = Vec::new();
         for segment in segments {
             if segment.is_sealed.get() {
                 let finished = || segment.is_finished.get().then_some(());
@@ -115,9 +118,10 @@ impl Log {
             } else {
                 segment.wait_for_writes().await?;
             }
+            uses.extend(segment.uses());
             segment.close_files();
         }
-        Ok(())
+        Ok(uses)
     }
 
     /// The name under which the folder waits for its removal.
@@ -130,7 +134,7 @@ impl Log {
     }
 
     /// Removes the folder; again where an earlier try has left it.
-    async fn remove_folder(&self, marked: &Path) -> Result<()> {
+    async fn remove_folder(&self, marked: &Path, uses: Vec<FileUse>) -> Result<()> {
         let failed = |error| LogError::io(format!("deleting {}", self.folder.display()), error);
         if let Err(error) = io::directory::rename(&self.folder.path(), marked).await {
             match error.kind() {
@@ -147,7 +151,7 @@ impl Log {
         }
         let flushes = &self.shard.flushes;
         flushes.names(&self.shard.directory).await.map_err(failed)?;
-        match io::directory::remove_all(marked).await {
+        match removal::remove_folder(&self.shard, marked, uses).await {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
             _ => Ok(()),
         }

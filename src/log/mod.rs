@@ -51,6 +51,7 @@ mod partition_log;
 mod producers;
 mod read;
 mod read_ahead;
+mod removal;
 mod retention;
 mod roll;
 mod scan;

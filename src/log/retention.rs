@@ -9,7 +9,6 @@
 use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::config::LogConfig;
 use super::error::LogError;
@@ -18,10 +17,11 @@ use super::journal::record::RecordKind;
 use super::journal::{Result, Signal};
 use super::open::list_folder;
 use super::partition_log::Log;
+use super::removal::{Marked, remove_at_once};
 use super::segment::{Segment, segment_path};
 use crate::base::ids::Offset;
 use crate::base::time::TimestampMs;
-use crate::io::{self, TaskClass};
+use crate::io;
 
 /// Why a segment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,33 +278,25 @@ impl Log {
         let Some(last) = gone.last() else {
             return Ok(());
         };
-        let mut marked = Vec::new();
+        let mut marked = Marked::default();
         for segment in gone {
             segment.leave().await;
+            marked.uses.extend(segment.uses());
             segment.close_files();
             for kind in LogFileKind::ALL {
-                marked.extend(self.mark_file(segment.base_offset, kind).await?);
+                marked
+                    .paths
+                    .extend(self.mark_file(segment.base_offset, kind).await?);
             }
         }
         for snapshot in list_folder(&self.folder.path()).await?.snapshots {
             if snapshot <= last.base_offset {
                 let kind = LogFileKind::ProducerSnapshot;
-                marked.extend(self.mark_file(snapshot, kind).await?);
+                marked.paths.extend(self.mark_file(snapshot, kind).await?);
             }
         }
         self.remove_later(marked);
         Ok(())
-    }
-
-    /// Removes files that have their last names, after `file.delete.delay.ms`.
-    pub(crate) fn remove_later(&self, marked: Vec<Box<Path>>) {
-        let delay = Duration::from_millis(self.config().file_delete_delay_ms);
-        io::spawn(TaskClass::Background, async move {
-            io::sleep(delay).await;
-            for path in marked {
-                remove(&path).await;
-            }
-        });
     }
 
     /// Gives a file its last name; answers that, if there was such a file.
@@ -349,20 +341,8 @@ pub(crate) async fn remove_marked(folder: &Path, names: &[String]) {
     let is_marked = |name: &LogFileName| name.state == FileState::Deleted;
     for name in names {
         if LogFileName::parse(name).is_some_and(|name| is_marked(&name)) {
-            remove(&folder.join(name)).await;
+            remove_at_once(&folder.join(name)).await;
         }
-    }
-}
-
-async fn remove(path: &Path) {
-    match io::directory::remove_file(path).await {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(
-                "removing {}: {error}; the next start tries again",
-                path.display()
-            );
-        }
-        _ => {}
     }
 }
 

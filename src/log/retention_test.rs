@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::time::Duration;
 
 use super::*;
 use crate::base::limits::KIB;

@@ -396,11 +396,11 @@ impl Core {
         let tasks = self.tasks.borrow().live();
         loop {
             // The borrow must not last while the future drops.
-            let task = self.tasks.borrow_mut().take_any();
-            match task {
-                Some(future) => drop(future),
-                None => break,
+            let futures = self.tasks.borrow_mut().take_all();
+            if futures.is_empty() {
+                break;
             }
+            drop(futures);
         }
         let mut completed = self.completed.take();
         self.driver.borrow_mut().shutdown(&mut completed);

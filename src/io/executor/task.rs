@@ -173,18 +173,18 @@ impl TaskSlab {
         self.live -= 1;
     }
 
-    /// Takes out some task that is left, for the end of the runtime.
-    pub(super) fn take_any(&mut self) -> Option<TaskFuture> {
-        for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
+    /// The futures of all tasks. What their drops spawn comes with the next call.
+    pub(super) fn take_all(&mut self) -> Vec<TaskFuture> {
+        let mut futures = Vec::with_capacity(self.live);
+        for (slot, index) in self.slots.iter_mut().zip(0u32..) {
             if let Some(task) = slot.task.take() {
                 slot.generation = slot.generation.wrapping_add(1);
-                self.free.push(index as u32);
+                self.free.push(index);
                 self.live -= 1;
-                return task.future;
+                futures.extend(task.future);
             }
         }
-        None
+        futures
     }
 }
 

@@ -388,7 +388,7 @@ impl Driver for UringDriver {
         self.ending = true;
         let deadline = self.now().after(SHUTDOWN_LIMIT);
         self.fail_waiting(completed);
-        self.ring.cancel_all();
+        self.cancel_all();
         loop {
             self.turn(Wait::Until(self.now().after(RETRY_PAUSE)), completed);
             if self.in_flight == 0 {
@@ -398,7 +398,7 @@ impl Driver for UringDriver {
                 break;
             }
             // Something may have been on its way into the ring when all was cancelled.
-            self.ring.cancel_all();
+            self.cancel_all();
         }
         let left = self.in_flight;
         tracing::error!("{left} operations did not end within {SHUTDOWN_LIMIT:?}: buffers leaked");
@@ -428,6 +428,16 @@ impl Driver for UringDriver {
 }
 
 impl UringDriver {
+    /// Cancels what is in flight, one by one: asked for all at once, the kernel passes all that it
+    /// has cancelled already before each next one, and ten thousand receives take many seconds.
+    fn cancel_all(&mut self) {
+        for (slot, user_data) in self.slots.iter().zip(0u64..) {
+            if slot.is_some() && !self.ring.cancel(user_data) {
+                return;
+            }
+        }
+    }
+
     /// Fails what never reached the ring.
     fn fail_waiting(&mut self, completed: &mut Vec<(OperationId, Completion)>) {
         let paused = std::mem::take(&mut self.paused)

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -144,12 +144,13 @@ impl Ring {
         }
     }
 
-    /// Cancels everything in the ring, the watch on the wake-up descriptor included.
-    pub(super) fn cancel_all(&mut self) {
-        let entry = opcode::AsyncCancel2::new(CancelBuilder::any())
+    /// Cancels the operation with this user data, if the kernel has it; false when there is no room
+    /// for the moment.
+    pub(super) fn cancel(&mut self, user_data: u64) -> bool {
+        let entry = opcode::AsyncCancel::new(user_data)
             .build()
             .user_data(CANCEL);
-        self.push_own(&entry);
+        self.push_own(&entry)
     }
 
     fn submit_only(&mut self) {

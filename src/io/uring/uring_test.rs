@@ -365,6 +365,31 @@ fn an_end_in_mid_flight_waits_for_the_kernel() {
     }
 }
 
+/// As many as a broker's idle connections have.
+#[test]
+fn an_end_with_a_crowd_of_receives_takes_no_time() {
+    const CROWD: usize = 20_000;
+    let mut runtime = runtime(RingOptions::default());
+    let peer = runtime.block_on(async {
+        let (client, server) = pair().await;
+        let server = Rc::new(server);
+        for _ in 0..CROWD {
+            let server = Rc::clone(&server);
+            spawn(TaskClass::Produce, async move {
+                let _ = server.receive(BytesMut::with_capacity(1)).await;
+            });
+        }
+        sleep(Duration::from_millis(100)).await;
+        client
+    });
+    let started = Instant::now();
+    drop(peer);
+    let left = runtime.end();
+    assert_eq!((left.operations, left.handles, left.timers), (0, 0, 0));
+    let took = started.elapsed();
+    assert!(took < SHUTDOWN_LIMIT, "{took:?} for {CROWD} receives");
+}
+
 /// Senders that hit the moment in which the executor goes to sleep.
 #[test]
 fn no_wake_is_lost_on_the_way_into_sleep() {

@@ -11,6 +11,7 @@ use crate::log::error::LogError;
 use crate::log::format::file_names::{FileState, LogFileKind};
 use crate::log::journal::{Result, Signal};
 use crate::log::partition_log::Log;
+use crate::log::removal::Marked;
 use crate::log::segment::Segment;
 
 /// Durable cycles that say that the old bytes are named no more: one of them may be damaged.
@@ -154,14 +155,15 @@ impl Log {
 
     /// The files follow: the old ones are marked, the new ones get their names.
     async fn finish_exchange(&self, group: &[Source], base: Offset) -> Result<()> {
-        let mut marked = Vec::new();
+        let mut marked = Marked::default();
         for source in group {
             let old = source.segment.base_offset;
+            marked.uses.extend(source.segment.uses());
             let kept = |kind: LogFileKind| kind == LogFileKind::ProducerSnapshot && old == base;
             for kind in LogFileKind::ALL {
                 if !kept(kind) {
                     self.in_time(async || {
-                        marked.extend(self.mark_file(old, kind).await?);
+                        marked.paths.extend(self.mark_file(old, kind).await?);
                         Ok(())
                     })
                     .await?;

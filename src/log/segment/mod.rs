@@ -32,7 +32,7 @@ use super::wait::Waiters;
 use crate::base::ids::Offset;
 use crate::base::limits::BLOCK_BYTES;
 use crate::base::time::TimestampMs;
-use crate::io::{File, OpenOptions};
+use crate::io::{File, FileUse, OpenOptions};
 use crate::log::format::file_names::{LogFileKind, LogFileName};
 
 /// How long the lock of a segment's descriptor is waited for.
@@ -247,6 +247,15 @@ impl Segment {
         let file = file.map_err(|error| self.failed("opening", error))?;
         *self.writer.borrow_mut() = Some(file);
         Ok(())
+    }
+
+    /// The descriptors by which the segment may be read now.
+    pub(crate) fn uses(&self) -> Vec<FileUse> {
+        let files = [&self.writer, &self.reader];
+        let open = files
+            .iter()
+            .filter_map(|file| file.borrow().as_ref().map(File::usage));
+        open.collect()
     }
 
     /// Closes the descriptors.
