@@ -14,7 +14,7 @@ import wire  # noqa: E402
 CONNECTIONS, GROUPS = 10_000, 100
 # The broker's own files and the generator's, beside one descriptor a connection.
 SPARE_FILES = 1_000
-MEMORY_BYTES = 2 << 30
+MEMORY_BYTES = 3 << 30
 # Members here send no heartbeats: they are idle for as long as this takes.
 SESSION_MS, REBALANCE_MS = 1_200_000, 600_000
 ANSWERED_WITHIN_SECONDS = 300

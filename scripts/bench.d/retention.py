@@ -17,6 +17,8 @@ CHECK_MS = 500
 # The load's stretch: the pass begins in its first second and must end in it.
 SECONDS_MIN, WARMUP_SECONDS = 8.0, 1.0
 GIB_WANTED, GIB_SPARE = 10.0, 3.0
+# Blocks are given back at 0.78 GiB a second at most.
+GIB_A_SECOND = 0.6
 INCREMENTAL_ALTER_CONFIGS, TOPIC, SET, DELETE = 44, 2, 0, 1
 
 
@@ -84,7 +86,7 @@ def bench_retention(arguments):
     programs = build("load")
     folder = Path(tempfile.mkdtemp(prefix="coreline-bench-"))
     gib = room(folder, arguments.gib or GIB_WANTED)
-    seconds = max(arguments.seconds, SECONDS_MIN)
+    seconds = max(arguments.seconds, SECONDS_MIN, gib / GIB_A_SECOND + 2)
     overrides = [f"log.segment.bytes={SEGMENT_BYTES}", f"log.retention.check.interval.ms={CHECK_MS}",
                  "log.initial.task.delay.ms=0", "log.segment.delete.delay.ms=0"]
     broker = start_coreline(folder, CORELINE_PORT, *overrides)
