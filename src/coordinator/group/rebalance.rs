@@ -1,5 +1,7 @@
 //! The course of a rebalance: wait for joins, name the next generation, wait for syncs.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::core::{AfterWrite, Core, Now};
@@ -9,6 +11,10 @@ use super::roster::Group;
 use super::state::GroupState;
 use super::timers::Timer;
 use crate::base::error_code::ErrorCode;
+
+/// Static members that have not come are waited for again, so long at least: their rebalance
+/// timeout may be nothing at all, and would be over at once, time and again.
+const MISSING_WAIT_MIN: Duration = Duration::from_millis(100);
 
 impl Group {
     /// A member came, changed or went.
@@ -48,14 +54,13 @@ impl Group {
         } else if self.have_all_joined() {
             self.complete_joins(core, now);
         } else {
-            self.schedule_joins_end(core, now);
+            self.schedule_joins_end(core, now, self.rebalance_timeout());
         }
     }
 
-    fn schedule_joins_end(&self, core: &mut Core, now: Now) {
+    fn schedule_joins_end(&self, core: &mut Core, now: Now, wait: Duration) {
         let join = Timer::Join(self.id.clone());
-        core.timers
-            .schedule(join, now.monotonic, self.rebalance_timeout());
+        core.timers.schedule(join, now.monotonic, wait);
     }
 
     /// The time for joins is over. While a group starts, every newcomer prolongs it, up to the
@@ -93,7 +98,8 @@ impl Group {
         }
         if !self.elect_joined_leader() && !self.members.is_empty() {
             // Static members alone, of which none has come.
-            self.schedule_joins_end(core, now);
+            let wait = self.rebalance_timeout().max(MISSING_WAIT_MIN);
+            self.schedule_joins_end(core, now, wait);
             return;
         }
         self.is_member_added = false;

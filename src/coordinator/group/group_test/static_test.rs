@@ -192,3 +192,28 @@ fn static_members_are_removed_by_name_many_at_once() {
     assert_eq!(left.members[0].instance_id.as_deref(), Some("a"));
     assert_eq!(harness.state(), GroupState::PreparingRebalance);
 }
+
+/// Its end would else come at once, time and again, and no other group had its turn.
+#[test]
+fn missing_members_without_a_rebalance_timeout_are_waited_for() {
+    let mut harness = Harness::new();
+    let joined = stable(&mut harness);
+    let mut restarted = Vec::new();
+    for one in &joined {
+        let ticket = harness.join(Join {
+            rebalance_timeout_ms: 0,
+            ..static_client(name_of(one))
+        });
+        restarted.push(harness.joined(ticket));
+    }
+    harness.leave(&[("", Some(name_of(&joined[0])))]);
+    harness.pass_ms(1_000);
+    assert_eq!(harness.state(), GroupState::PreparingRebalance);
+    let ticket = harness.join(Join {
+        member_id: restarted[1].member_id.as_str().into(),
+        ..static_client(name_of(&joined[1]))
+    });
+    assert_eq!(harness.joined(ticket).generation_id.0, 2);
+    harness.pass_ms(100_000);
+    assert_eq!(harness.state(), GroupState::Empty);
+}
