@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex};
+use coreline::wire::messages::describe_groups::{DescribeGroupsRequest, DescribeGroupsResponse};
 use coreline::wire::messages::heartbeat::HeartbeatRequest;
 use coreline::wire::messages::join_group::{JoinGroupRequest, JoinGroupResponse};
 use coreline::wire::messages::leave_group::{
@@ -14,6 +15,10 @@ use coreline::wire::messages::list_groups::{ListGroupsRequest, ListGroupsRespons
 use coreline::wire::messages::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
     OffsetCommitResponse,
+};
+use coreline::wire::messages::offset_delete::{
+    OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
 };
 use coreline::wire::messages::sync_group::{SyncGroupRequest, SyncGroupResponse};
 
@@ -244,4 +249,46 @@ fn names_of_groups_may_be_empty_only_where_kafka_lets_them() {
     assert_eq!(fetched(&mut client, &long), 6);
     let listed: ListGroupsResponse = client.ask(&ListGroupsRequest::default(), 4);
     assert!(listed.groups.iter().any(|one| one.group_id == long));
+}
+
+/// A request of 20 kB would else be answered with 2 GB.
+#[test]
+fn a_group_is_described_once_however_often_it_is_named() {
+    let (_harness, mut client) = start();
+    let mut request = join_request("fat", "");
+    request.protocols[0].metadata = Bytes::from(vec![7; 500_000]);
+    let joined: JoinGroupResponse = client.ask(&request, 3);
+    assert!(sync(&mut client, &joined, "fat").error_code.is_none());
+    let mut groups = vec!["fat".to_owned(); 4_000];
+    groups.push("none".to_owned());
+    let request = DescribeGroupsRequest {
+        groups,
+        ..DescribeGroupsRequest::default()
+    };
+    let told: DescribeGroupsResponse = client.ask(&request, 5);
+    let names: Vec<&str> = (told.groups.iter())
+        .map(|one| one.group_id.as_str())
+        .collect();
+    assert_eq!(names, ["fat", "none"]);
+    assert_eq!(told.groups[0].members[0].member_metadata.len(), 500_000);
+}
+
+/// An unknown name costs a look, however many there are beside it.
+#[test]
+fn very_many_unknown_topics_are_answered_soon() {
+    let (_harness, mut client) = start();
+    let topic = |number: i32| OffsetDeleteRequestTopic {
+        name: number.to_string(),
+        partitions: vec![OffsetDeleteRequestPartition::default()],
+    };
+    let told: OffsetCommitResponse = client.ask(&commit_request("g", &[("t", 0, 3)]), 7);
+    assert_eq!(codes(&told), [0]);
+    let request = OffsetDeleteRequest {
+        group_id: "g".to_owned(),
+        topics: (0..60_000).map(topic).collect(),
+    };
+    let began = Instant::now();
+    let told: OffsetDeleteResponse = client.ask(&request, 0);
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!((told.error_code.0, told.topics.len()), (0, 60_000));
 }

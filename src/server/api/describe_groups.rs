@@ -1,5 +1,10 @@
 //! DescribeGroups (15), versions 0 to 6 (KIP-345, KIP-430, KIP-1043: a group that is not known has
 //! a code of its own).
+//!
+//! A group that is named again is described once, where Kafka repeats it: clients keep one
+//! description of each, and few bytes asked again and again must not make an answer of any size.
+
+use std::collections::HashSet;
 
 use super::operations::{GROUP_OPERATIONS, OPERATIONS_OMITTED};
 use crate::base::error_code::ErrorCode;
@@ -20,9 +25,12 @@ pub async fn handle(
     header: &RequestHeader,
     request: DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
-    let asked = request.groups.iter().map(String::as_str);
+    let mut names = request.groups;
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let asked = names.iter().map(String::as_str);
     let homes = groups::by_home(&context.node().image_ref(), asked);
-    let mut described = vec![DescribedGroup::default(); request.groups.len()];
+    let mut described = vec![DescribedGroup::default(); names.len()];
     for (home, places) in homes {
         let ids = places.iter().map(|(_, id)| id.as_str().into()).collect();
         let answer = match home {

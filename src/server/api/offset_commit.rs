@@ -77,20 +77,20 @@ fn sort(
     image: &Image,
     asked: Vec<OffsetCommitRequestTopic>,
 ) -> (Vec<CommitTopic>, Vec<TopicCodes>) {
-    let (mut known, mut refused) = (Vec::new(), Vec::new());
+    let (mut known, mut missing_of) = (Vec::new(), Vec::new());
     for topic in asked {
         let found = image.topics().by_name(&topic.name);
         let (there, missing): (Vec<_>, Vec<_>) = topic.partitions.into_iter().partition(|one| {
             found.is_some_and(|found| found.partition(one.partition_index).is_some())
         });
-        if !missing.is_empty() {
+        // Kafka answers for a topic that it does not know even where it is asked for no partition.
+        if found.is_none() || !missing.is_empty() {
             let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
             let unknown = missing.into_iter().map(|one| (one.partition_index, code));
-            let unknown = TopicCodes {
+            missing_of.push(TopicCodes {
                 name: topic.name.clone(),
                 partitions: unknown.collect(),
-            };
-            TopicCodes::merge(&mut refused, [unknown]);
+            });
         }
         if let Some(found) = found.filter(|_| !there.is_empty()) {
             let partitions = there.into_iter().map(|one| CommitPartition {
@@ -106,6 +106,9 @@ fn sort(
             });
         }
     }
+    // All at once: there may be very many.
+    let mut refused = Vec::new();
+    TopicCodes::merge(&mut refused, missing_of);
     (known, refused)
 }
 
@@ -121,5 +124,45 @@ fn response_topic(told: TopicCodes) -> OffsetCommitResponseTopic {
                 },
             )
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::base::ids::BrokerId;
+    use crate::wire::messages::offset_commit::OffsetCommitRequestPartition;
+
+    /// Far more than it takes, and far less than if each topic were looked for among all others.
+    const SORTED_WITHIN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn very_many_unknown_topics_are_sorted_at_once() {
+        let image = Image::new("cluster", BrokerId(1));
+        let topic = |number: usize| OffsetCommitRequestTopic {
+            name: (number % 100_000).to_string(),
+            partitions: vec![OffsetCommitRequestPartition::default()],
+        };
+        let began = Instant::now();
+        let (known, refused) = sort(&image, (0..130_000).map(topic).collect());
+        assert!(began.elapsed() < SORTED_WITHIN, "{:?}", began.elapsed());
+        assert_eq!((known.len(), refused.len()), (0, 100_000));
+        let partitions = |place: usize| refused[place].partitions.len();
+        assert_eq!((partitions(0), partitions(99_999)), (2, 1));
+    }
+
+    /// As Kafka answers it.
+    #[test]
+    fn an_unknown_topic_without_partitions_is_told_all_the_same() {
+        let image = Image::new("cluster", BrokerId(1));
+        let topic = OffsetCommitRequestTopic {
+            name: "t".to_owned(),
+            partitions: Vec::new(),
+        };
+        let (known, refused) = sort(&image, vec![topic]);
+        assert!(known.is_empty());
+        assert_eq!((refused.len(), refused[0].partitions.len()), (1, 0));
     }
 }

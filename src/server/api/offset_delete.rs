@@ -69,7 +69,7 @@ fn sort(
     image: &Image,
     asked: Vec<OffsetDeleteRequestTopic>,
 ) -> (Vec<TopicPartitions>, Vec<TopicCodes>) {
-    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    let (mut known, mut missing_of) = (Vec::new(), Vec::new());
     for topic in asked {
         let found = image.topics().by_name(&topic.name);
         let indexes = topic.partitions.into_iter().map(|one| one.partition_index);
@@ -77,11 +77,10 @@ fn sort(
             indexes.partition(|index| found.is_some_and(|found| found.partition(*index).is_some()));
         if !missing.is_empty() {
             let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-            let missing = TopicCodes {
+            missing_of.push(TopicCodes {
                 name: topic.name.clone(),
                 partitions: missing.into_iter().map(|index| (index, code)).collect(),
-            };
-            TopicCodes::merge(&mut unknown, [missing]);
+            });
         }
         if !there.is_empty() {
             known.push(TopicPartitions {
@@ -90,5 +89,8 @@ fn sort(
             });
         }
     }
+    // All at once: there may be very many.
+    let mut unknown = Vec::new();
+    TopicCodes::merge(&mut unknown, missing_of);
     (known, unknown)
 }
