@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use crate::base::ids::{GenerationId, PartitionIndex};
-use crate::wire::codec::{DataMessage, message};
+use crate::wire::codec::message;
 use crate::wire::primitives::{DecodeError, Reader, Version, WireType};
 
 message! {
@@ -34,18 +34,15 @@ message! {
     }
 }
 
-/// The topics of a subscription, however new its version: a higher one is read as the highest
-/// known here, and bytes after its fields are passed over, as Kafka does.
+/// The topics of a subscription. Whatever its version, it is read as the oldest: clients have sent
+/// later ones whose other fields are not as they should be
+/// (`GroupMetadataManager`, `ClassicGroup.computeSubscribedTopics`).
 pub fn subscribed_topics(metadata: Bytes) -> Result<Vec<String>, DecodeError> {
     let mut reader = Reader::new(metadata);
-    let number = i16::from_be_bytes(reader.array()?);
-    let versions = <ConsumerProtocolSubscription as DataMessage>::VERSIONS;
-    if number < *versions.start() {
-        return Err(DecodeError::UnsupportedVersion(number));
-    }
-    let version = Version {
-        number: number.min(*versions.end()),
+    let _: [u8; 2] = reader.array()?;
+    let oldest = Version {
+        number: 0,
         flexible: false,
     };
-    Ok(ConsumerProtocolSubscription::read(&mut reader, version)?.topics)
+    Ok(ConsumerProtocolSubscription::read(&mut reader, oldest)?.topics)
 }
