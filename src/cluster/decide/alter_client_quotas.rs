@@ -201,6 +201,9 @@ fn check_value(keys: Keys, key: &str, value: f64) -> Result<(), Refusal> {
     let Some((_, greatest)) = keys.iter().find(|(known, _)| *known == key) else {
         return Err(invalid(format!("Invalid configuration key {key}")));
     };
+    if !value.is_finite() {
+        return Err(invalid(format!("Quota {key} must be a finite number")));
+    }
     if value <= 0.0 {
         return Err(invalid(format!("Quota {key} must be greater than 0")));
     }

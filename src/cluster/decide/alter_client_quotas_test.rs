@@ -178,11 +178,10 @@ fn values_are_taken_at_their_limits_and_refused_past_them() {
             past,
             format!("Proposed value for {key} is too large for {kind}.")
         );
-        assert_eq!(
-            life.alter(&[(parts, &[(key, Some(f64::NAN))])]).0,
-            [None],
-            "as in Kafka"
-        );
+        for endless in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let refused = life.refused(parts, &[(key, Some(endless))]);
+            assert_eq!(refused, format!("Quota {key} must be a finite number"));
+        }
     }
 }
 
