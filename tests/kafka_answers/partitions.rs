@@ -178,8 +178,12 @@ fn compare_producers(session: &mut Session) {
                 .sort_by_key(|one| one.producer_id);
         }
     };
-    let cases: [(&str, Partitions<'_>); 4] = [
+    let cases: [(&str, Partitions<'_>); 5] = [
         ("nothing", &[]),
+        (
+            "bad names",
+            &[("", &[0]), (".", &[0, 1]), ("a b", &[0]), (TOPIC, &[0])],
+        ),
         ("some", &[(TOPIC, &[0, 1])]),
         ("none of it", &[(TOPIC, &[])]),
         ("unknown", &[(TOPIC, &[7, 0, -1]), ("nope", &[0, 1])]),

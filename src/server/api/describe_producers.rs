@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{Offset, PartitionIndex, ShardId, TopicPartition};
+use crate::base::limits::TOPIC_NAME_LEN_MAX;
+use crate::cluster::decide::topic_names;
 use crate::io::reply::reply_slot;
 use crate::partition::{KnownProducer, PartitionError};
 use crate::server::context::RequestContext;
@@ -76,17 +78,21 @@ fn sort(
         let Some(topic) = topics.get_mut(place) else {
             continue;
         };
+        let is_known = (context.node().image_ref().topics())
+            .by_name(&topic.name)
+            .is_some();
+        // The text names the topic, and goes with every partition: not one of any length.
+        let fits = topic.name.len() <= 2 * TOPIC_NAME_LEN_MAX;
+        let fault = topic_names::check(&topic.name).err();
+        let fault = fault.map(|fault| Some(fault).filter(|_| fits));
         for index in asked.partition_indexes {
             if !told.insert((place, index)) {
                 continue;
             }
-            let found = context.owner_by_name(&topic.name, index);
-            let is_known = context
-                .node()
-                .image_ref()
-                .topics()
-                .by_name(&topic.name)
-                .is_some();
+            let found = match &fault {
+                Some(_) => Err(ErrorCode::INVALID_TOPIC_EXCEPTION),
+                None => context.owner_by_name(&topic.name, index),
+            };
             if let Ok((owner, id)) = found {
                 let outgoing = outgoing.entry(owner).or_default();
                 outgoing.partitions.push(id);
@@ -95,8 +101,11 @@ fn sort(
             topic.partitions.push(PartitionResponse {
                 partition_index: index,
                 error_code: found.err().unwrap_or(ErrorCode::NONE),
-                // Kafka says so of a topic, not of a partition.
-                error_message: (!is_known).then(|| NOT_HOSTED.to_owned()),
+                error_message: match &fault {
+                    Some(fault) => fault.clone(),
+                    // Kafka says so of a topic, not of a partition.
+                    None => (!is_known).then(|| NOT_HOSTED.to_owned()),
+                },
                 ..PartitionResponse::default()
             });
         }
