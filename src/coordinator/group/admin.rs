@@ -29,16 +29,10 @@ impl GroupCoordinator {
         self.core.answer(ticket, response);
     }
 
-    pub(super) fn list_groups(&mut self, ticket: Ticket, list: &ListGroups) {
-        let lower = |names: &[String]| -> Vec<String> {
-            let names = names.iter();
-            names.map(|name| name.trim().to_lowercase()).collect()
-        };
-        let (states, types) = (lower(&list.states), lower(&list.types));
-        let is_of_type = types.is_empty() || types.iter().any(|name| name == CLASSIC);
+    pub(super) fn list_groups(&mut self, ticket: Ticket, list: ListGroups) {
         let is_wanted = |group: &Group| {
-            let state = group.state.name().to_lowercase();
-            is_of_type && (states.is_empty() || states.contains(&state))
+            let wanted = list.states.get(group.state as usize);
+            wanted.copied().unwrap_or(false)
         };
         let groups = self.groups.values().filter(|group| is_wanted(group));
         let listed = groups.map(|group| ListedGroup {
@@ -88,6 +82,26 @@ impl GroupCoordinator {
             }
         }
     }
+}
+
+impl ListGroups {
+    /// By filters as clients write them: in any case, an empty one lets all pass. A filter may name
+    /// very much, so that it is looked at once and not for every group.
+    #[must_use]
+    pub fn filtered(states: &[String], types: &[String]) -> Self {
+        let is_of_type = types.is_empty() || types.iter().any(|name| is_named(name, CLASSIC));
+        let is_in = |state: GroupState| {
+            let mut names = states.iter();
+            states.is_empty() || names.any(|name| is_named(name, state.name()))
+        };
+        Self {
+            states: GroupState::OF_KNOWN.map(|state| is_of_type && is_in(state)),
+        }
+    }
+}
+
+fn is_named(name: &str, wanted: &str) -> bool {
+    name.trim().eq_ignore_ascii_case(wanted)
 }
 
 impl Group {

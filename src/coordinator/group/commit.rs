@@ -94,7 +94,10 @@ impl GroupCoordinator {
     /// Offsets that were not there before need memory, and may not have it.
     fn check_room(&self, commit: &OffsetCommit) -> Result<(), ErrorCode> {
         let is_new = !self.groups.contains_key(&commit.group_id);
-        let mut bytes = if is_new { GROUP_BYTES } else { 0 };
+        let mut bytes = match is_new {
+            true => GROUP_BYTES + 2 * commit.group_id.len(),
+            false => 0,
+        };
         for topic in &commit.topics {
             for one in &topic.partitions {
                 let known = self

@@ -46,9 +46,11 @@ pub const PENDING_MEMBERS_MAX: usize = 10_000;
 pub const EXPIRY_GROUPS_MAX: usize = 200;
 /// How soon such a look goes on.
 pub const EXPIRY_PAUSE: Duration = Duration::from_millis(10);
-/// Metadata and places of the offsets that one answer tells, in bytes; a request that asks for more
-/// is refused (INVALID_REQUEST). Kafka has no such limit.
+/// Metadata and places of the offsets that one answer tells, in bytes, at most; a request that asks
+/// for more is refused (INVALID_REQUEST). Kafka has no such limit.
 pub const FETCHED_BYTES_MAX: usize = 64 << 20;
+/// An answer may tell so much however little memory there is.
+pub const FETCHED_BYTES_MIN: usize = 16 << 20;
 /// Records of one write that deletes offsets; more become several. What a client commits is one
 /// write, however many.
 pub const WRITE_RECORDS_MAX: usize = 1_000;

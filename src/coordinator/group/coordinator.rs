@@ -6,7 +6,7 @@ use super::config::{GroupConfig, WRITE_RECORDS_MAX};
 use super::core::{AfterWrite, Core, Effects, Now, Ticket, WriteId};
 use super::ids::GroupId;
 use super::member::Member;
-use super::memory::{GROUP_BYTES, GroupMemory, MEMBER_BYTES};
+use super::memory::{GROUP_BYTES, GroupMemory};
 use super::offsets::Offsets;
 use super::operation::{Heartbeat, Join, Leave, Operation, Sync};
 use super::record::Record;
@@ -18,6 +18,7 @@ use crate::base::error_code::ErrorCode;
 use crate::base::ids::GenerationId;
 use crate::base::time::MonotonicNs;
 use crate::metrics::DurationCounts;
+use crate::wire::primitives::STRING_BYTES_MAX;
 
 /// How many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl GroupCoordinator {
             Operation::FetchOffsets(fetch) => self.fetch_offsets(ticket, fetch),
             Operation::DeleteOffsets(delete) => self.delete_offsets(ticket, delete),
             Operation::DescribeGroups(groups) => self.describe_groups(ticket, groups),
-            Operation::ListGroups(list) => self.list_groups(ticket, &list),
+            Operation::ListGroups(list) => self.list_groups(ticket, list),
             Operation::DeleteGroups(groups) => self.delete_groups(ticket, groups),
             Operation::ForgetTopics(topics) => self.forget_topics(ticket, topics),
         }
@@ -152,7 +153,9 @@ impl GroupCoordinator {
 
     /// Forgets a group.
     pub(super) fn take_group(&mut self, group_id: &GroupId) -> Option<Group> {
-        let group = self.groups.remove(group_id)?;
+        let mut group = self.groups.remove(group_id)?;
+        // Who waits for it by its old name waits for nothing.
+        group.forget_all_pending(&mut self.core);
         self.core.charge.give_back(group.bytes());
         Some(group)
     }
@@ -337,6 +340,9 @@ impl GroupCoordinator {
         {
             return Err(ErrorCode::INVALID_SESSION_TIMEOUT);
         }
+        if join.member_id.is_empty() && join.fresh_id_bytes() > STRING_BYTES_MAX {
+            return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+        }
         if !join.member_id.is_empty() && !self.groups.contains_key(&join.group_id) {
             return Err(ErrorCode::UNKNOWN_MEMBER_ID);
         }
@@ -348,13 +354,12 @@ impl GroupCoordinator {
 
     /// How much more memory a join takes: little or none where the member is known.
     fn growth(&self, join: &Join) -> usize {
-        let sent = join.protocols.iter();
-        let sent: usize = sent.map(|one| one.name.len() + one.metadata.len()).sum();
+        let member = join.member_bytes();
         match self.groups.get(&join.group_id) {
-            None => GROUP_BYTES + MEMBER_BYTES + sent,
+            None => GROUP_BYTES + 2 * join.group_id.len() + member,
             Some(group) => {
                 let known = group.members.get(&join.member_id).map_or(0, Member::bytes);
-                (MEMBER_BYTES + sent).saturating_sub(known)
+                member.saturating_sub(known)
             }
         }
     }

@@ -52,10 +52,7 @@ impl GroupCoordinator {
                 let offset = entry.and_then(OffsetEntry::committed);
                 partitions.push(take(fetched(*index, offset), left)?);
             }
-            topics.push(FetchedTopic {
-                name: wanted.name.clone(),
-                partitions,
-            });
+            topics.push(take_topic(&wanted.name, partitions, left)?);
         }
         Some(topics)
     }
@@ -72,10 +69,7 @@ impl GroupCoordinator {
                 }
             }
             if !partitions.is_empty() {
-                topics.push(FetchedTopic {
-                    name: name.clone(),
-                    partitions,
-                });
+                topics.push(take_topic(name, partitions, left)?);
             }
         }
         Some(topics)
@@ -86,6 +80,20 @@ impl GroupCoordinator {
 fn take(offset: FetchedOffset, left: &mut usize) -> Option<FetchedOffset> {
     *left = left.checked_sub(offset.bytes())?;
     Some(offset)
+}
+
+/// Counts a topic's name too.
+fn take_topic(
+    name: &str,
+    partitions: Vec<FetchedOffset>,
+    left: &mut usize,
+) -> Option<FetchedTopic> {
+    let topic = FetchedTopic {
+        name: name.to_owned(),
+        partitions,
+    };
+    *left = left.checked_sub(topic.own_bytes())?;
+    Some(topic)
 }
 
 fn fetched(partition: PartitionIndex, offset: Option<&CommittedOffset>) -> FetchedOffset {

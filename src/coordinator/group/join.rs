@@ -3,7 +3,8 @@
 use super::config::NEW_MEMBER_JOIN_TIMEOUT;
 use super::core::{Core, Now, Ticket};
 use super::ids::MemberId;
-use super::member::{Member, duration_ms};
+use super::member::{Member, bytes_of, duration_ms};
+use super::memory::MEMBER_BYTES;
 use super::operation::Join;
 use super::response::JoinResponse;
 use super::roster::Group;
@@ -11,6 +12,9 @@ use super::state::GroupState;
 use super::timers::Timer;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::Uuid;
+
+/// A `java.util.UUID` as text, after a dash.
+const UUID_TEXT_BYTES: usize = 37;
 
 impl Group {
     /// Takes a join; the answer may wait for the rebalance.
@@ -107,6 +111,26 @@ impl Group {
             self.await_join(core, member_id, ticket);
             self.rebalance_or_complete(core, now);
         }
+    }
+}
+
+impl Join {
+    /// Length of the member id that it would be given: too long a one can neither be told nor
+    /// stored.
+    pub(super) fn fresh_id_bytes(&self) -> usize {
+        let stem = self.instance_id.as_deref().unwrap_or(&self.client_id);
+        stem.len() + UUID_TEXT_BYTES
+    }
+
+    /// Memory that its member is charged for, at most.
+    pub(super) fn member_bytes(&self) -> usize {
+        let instance_id = self.instance_id.as_deref().unwrap_or_default();
+        let id = match self.member_id.is_empty() {
+            true => self.fresh_id_bytes(),
+            false => self.member_id.len(),
+        };
+        let names = id + instance_id.len() + self.client_id.len() + self.protocol_type.len();
+        MEMBER_BYTES + names + bytes_of(&self.protocols)
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::core::Ticket;
 use super::ids::{InstanceId, MemberId};
-use super::memory::MEMBER_BYTES;
+use super::memory::{MEMBER_BYTES, PROTOCOL_BYTES};
 use super::operation::{Join, Protocol};
 use super::record::MemberValue;
 use super::response::{DescribedMember, JoinMember};
@@ -105,11 +105,9 @@ impl Member {
 
     /// Memory that is charged for it.
     pub(super) fn bytes(&self) -> usize {
-        let protocols = self.protocols.iter();
-        let protocols: usize = protocols
-            .map(|one| one.name.len() + one.metadata.len())
-            .sum();
-        MEMBER_BYTES + protocols + self.assignment.len()
+        let instance_id = self.instance_id.as_ref().map_or(0, |id| id.len());
+        let names = self.id.len() + instance_id + self.client_id.len();
+        MEMBER_BYTES + names + bytes_of(&self.protocols) + self.assignment.len()
     }
 
     pub(super) fn for_leader(&self, protocol: Option<&str>) -> JoinMember {
@@ -142,6 +140,14 @@ pub fn distinct(protocols: &[Protocol]) -> Vec<Protocol> {
         }
     }
     distinct
+}
+
+/// Memory that is charged for a member's protocols: each name stands in the group's table too.
+pub fn bytes_of(protocols: &[Protocol]) -> usize {
+    let protocols = protocols.iter();
+    protocols
+        .map(|one| PROTOCOL_BYTES + 2 * one.name.len() + one.metadata.len())
+        .sum()
 }
 
 /// A timeout as a client sent it; a negative one is none at all.

@@ -4,11 +4,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A group without members, its tables included.
+/// A group without its name and its members, its tables included.
 pub const GROUP_BYTES: usize = 1_024;
-/// A member without its metadata, its deadline included.
+/// A member without its names and what it sent, its deadline included.
 pub const MEMBER_BYTES: usize = 1_024;
-/// One that was given an id and is to come back with it.
+/// A protocol of a member without its name and metadata, its place in the group's table included.
+pub const PROTOCOL_BYTES: usize = 192;
+/// One that was given an id and is to come back with it, without the id.
 pub const PENDING_MEMBER_BYTES: usize = 512;
 /// An offset without its metadata.
 pub const OFFSET_BYTES: usize = 256;
@@ -29,6 +31,12 @@ impl GroupMemory {
             used: Rc::default(),
             bytes_max,
         }
+    }
+
+    /// Bytes that may be charged by what clients add.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     /// Bytes that are charged.

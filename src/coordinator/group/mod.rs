@@ -49,7 +49,7 @@ mod sync;
 mod timers;
 
 pub use self::core::{Effects, Now, Ticket, Write, WriteId, code_of_failed_append};
-pub use config::{FETCHED_BYTES_MAX, GroupConfig};
+pub use config::{FETCHED_BYTES_MAX, FETCHED_BYTES_MIN, GroupConfig};
 pub use coordinator::{GroupCoordinator, GroupCounts};
 pub use ids::{GroupId, InstanceId, MemberId};
 pub use memory::GroupMemory;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::ids::{GroupId, InstanceId, MemberId};
+use super::state::GroupState;
 use crate::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex, TopicId, Uuid};
 
 /// One request to the coordinator of the groups that it names.
@@ -209,10 +210,8 @@ pub struct DeleteOffsets {
 }
 
 /// ListGroups.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ListGroups {
-    /// Only groups in one of these states, written in any case; all when empty.
-    pub states: Vec<String>,
-    /// Only groups of one of these types, written in any case; all when empty.
-    pub types: Vec<String>,
+    /// Whether groups in this state are wanted, in the order of [`GroupState`].
+    pub(super) states: [bool; GroupState::OF_KNOWN.len()],
 }

@@ -4,7 +4,6 @@ use super::coordinator::GroupCoordinator;
 use super::core::{Core, Now};
 use super::ids::GroupId;
 use super::member::Member;
-use super::memory::GROUP_BYTES;
 use super::record::{GroupValue, Record};
 use super::roster::Group;
 use super::state::GroupState;
@@ -18,8 +17,6 @@ impl GroupCoordinator {
             Record::Group { group_id, value } => {
                 self.take_group(&group_id);
                 if let Some(value) = value {
-                    // Its members are charged one by one.
-                    self.core.charge.add(GROUP_BYTES);
                     let group = Group::stored(&mut self.core, group_id.clone(), value);
                     self.groups.insert(group_id, group);
                 }
@@ -70,6 +67,8 @@ impl Group {
         group.protocol_name.clone_from(&value.protocol);
         group.protocol_type = Some(value.protocol_type).filter(|name| !name.is_empty());
         group.leader = value.leader;
+        // Its members are charged one by one.
+        core.charge.add(group.own_bytes());
         if !value.members.is_empty() {
             group.state = GroupState::Stable;
         }

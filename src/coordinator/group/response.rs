@@ -192,11 +192,21 @@ pub struct FetchedOffsets {
 }
 
 impl FetchedOffsets {
-    /// Bytes of metadata and places.
+    /// Bytes of metadata, names and places.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let partitions = self.topics.iter().flat_map(|topic| &topic.partitions);
-        partitions.map(FetchedOffset::bytes).sum()
+        let partitions: usize = partitions.map(FetchedOffset::bytes).sum();
+        let topics = self.topics.iter().map(FetchedTopic::own_bytes);
+        partitions + topics.sum::<usize>()
+    }
+}
+
+impl FetchedTopic {
+    /// Bytes of its name and place, without its partitions.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len()
     }
 }
 

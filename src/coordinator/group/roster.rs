@@ -45,7 +45,7 @@ pub struct Group {
     /// How many members support each protocol.
     pub(super) supporters: HashMap<String, usize>,
     pending_joins: BTreeSet<MemberId>,
-    pending_order: VecDeque<MemberId>,
+    pub(super) pending_order: VecDeque<MemberId>,
     awaiting_joins: usize,
 }
 
@@ -119,7 +119,9 @@ impl Group {
                 .insert(instance_id.clone(), member.id.clone());
         }
         if self.members.is_empty() {
+            core.charge.give_back(self.own_bytes());
             self.protocol_type = Some(protocol_type.to_owned());
+            core.charge.add(self.own_bytes());
         }
         self.leader.get_or_insert_with(|| member.id.clone());
         self.count_protocols(&member, true);
@@ -167,8 +169,10 @@ impl Group {
         let Some(mut member) = self.members.remove(old) else {
             return;
         };
+        core.charge.give_back(member.bytes());
         member.id = new.clone();
         member.is_new = false;
+        core.charge.add(member.bytes());
         if self.is_leader(old) {
             self.leader = Some(new.clone());
         }
@@ -261,31 +265,38 @@ impl Group {
                 break;
             };
             if self.pending_joins.remove(&oldest) {
-                core.charge.give_back(PENDING_MEMBER_BYTES);
+                core.charge.give_back(pending_bytes(&oldest));
                 let session = Timer::Session(self.id.clone(), oldest);
                 core.timers.cancel(&session);
             }
         }
-        core.charge.add(PENDING_MEMBER_BYTES);
+        core.charge.add(pending_bytes(&member_id));
         self.pending_order.push_back(member_id.clone());
         self.pending_joins.insert(member_id);
     }
 
     fn forget_pending(&mut self, core: &mut Core, member_id: &str) {
         if self.pending_joins.remove(member_id) {
-            core.charge.give_back(PENDING_MEMBER_BYTES);
-            if self.pending_joins.is_empty() {
-                self.pending_order.clear();
-            }
+            core.charge.give_back(pending_bytes(member_id));
         }
         // Ids that have come back since need no place in the order.
-        if self.pending_order.len() > 2 * PENDING_MEMBERS_MAX {
+        if self.pending_order.len() > 2 * self.pending_joins.len() {
             let Self {
                 pending_joins,
                 pending_order,
                 ..
             } = self;
             pending_order.retain(|known| pending_joins.contains(known));
+        }
+    }
+
+    /// Nobody who was given an id may come back with it.
+    pub(super) fn forget_all_pending(&mut self, core: &mut Core) {
+        self.pending_order.clear();
+        for member_id in std::mem::take(&mut self.pending_joins) {
+            core.charge.give_back(pending_bytes(&member_id));
+            let session = Timer::Session(self.id.clone(), member_id);
+            core.timers.cancel(&session);
         }
     }
 
@@ -305,7 +316,15 @@ impl Group {
     /// Memory that is charged for the group as a whole.
     pub(super) fn bytes(&self) -> usize {
         let members: usize = self.members.values().map(Member::bytes).sum();
-        GROUP_BYTES + members + self.pending_joins.len() * PENDING_MEMBER_BYTES
+        let pending = self.pending_joins.iter();
+        let pending: usize = pending.map(|member_id| pending_bytes(member_id)).sum();
+        self.own_bytes() + members + pending
+    }
+
+    /// Memory that is charged for it without who is of it: its offsets have its name too.
+    pub(super) fn own_bytes(&self) -> usize {
+        let protocol_type = self.protocol_type.as_ref().map_or(0, String::len);
+        GROUP_BYTES + 2 * self.id.len() + protocol_type
     }
 
     /// Whether this is who it says (`ClassicGroup.validateMember`).
@@ -354,4 +373,8 @@ impl Group {
             value: None,
         }
     }
+}
+
+fn pending_bytes(member_id: &str) -> usize {
+    PENDING_MEMBER_BYTES + member_id.len()
 }

@@ -28,6 +28,14 @@ pub enum GroupState {
 }
 
 impl GroupState {
+    /// Those that a group can be in that is known.
+    pub const OF_KNOWN: [Self; 4] = [
+        Self::Empty,
+        Self::PreparingRebalance,
+        Self::CompletingRebalance,
+        Self::Stable,
+    ];
+
     /// The name that Kafka's tools print.
     #[must_use]
     pub const fn name(self) -> &'static str {

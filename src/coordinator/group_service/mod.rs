@@ -18,7 +18,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::group::{GroupConfig, GroupCounts, GroupMemory, NamedTopic, Operation, Response};
+use super::group::{
+    FETCHED_BYTES_MAX, FETCHED_BYTES_MIN, GroupConfig, GroupCounts, GroupMemory, NamedTopic,
+    Operation, Response,
+};
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{TopicId, TopicPartition};
 use crate::io::reply::ReplySender;
@@ -102,6 +105,14 @@ impl GroupService {
         for hosted in hosted {
             hosted.forget_topics(topics);
         }
+    }
+
+    /// How much one answer may tell of offsets: as much as the groups of so many shards may have,
+    /// within limits.
+    #[must_use]
+    pub fn fetched_bytes_max(&self, shards: usize) -> usize {
+        let groups = self.options.memory.bytes_max().saturating_mul(shards);
+        groups.clamp(FETCHED_BYTES_MIN, FETCHED_BYTES_MAX)
     }
 
     /// The partitions that are hosted.

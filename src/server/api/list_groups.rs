@@ -1,7 +1,7 @@
 //! ListGroups (16), versions 0 to 5 (KIP-518: states, KIP-848: types). All groups are classic.
 
 use crate::base::error_code::ErrorCode;
-use crate::coordinator::group::{self, Operation, Response};
+use crate::coordinator::group::{self, ListGroups, Operation, Response};
 use crate::server::context::RequestContext;
 use crate::server::groups;
 use crate::wire::header::RequestHeader;
@@ -16,14 +16,11 @@ pub async fn handle(
     _header: &RequestHeader,
     request: ListGroupsRequest,
 ) -> ListGroupsResponse {
-    let list = group::ListGroups {
-        states: request.states_filter,
-        types: request.types_filter,
-    };
+    let list = ListGroups::filtered(&request.states_filter, &request.types_filter);
     let homes = groups::homes(&context.node().image_ref());
     // All are asked before one is waited for.
     let sent = homes.into_iter().map(|home| {
-        let operation = Operation::ListGroups(list.clone());
+        let operation = Operation::ListGroups(list);
         groups::send(context, home, operation)
     });
     let sent: Vec<_> = sent.collect();

@@ -1,6 +1,7 @@
 //! OffsetFetch (9), versions 1 to 9 (KIP-88, KIP-320, KIP-447, KIP-709, KIP-848).
 //!
-//! An answer has a limit (`FETCHED_BYTES_MAX`); a group whose offsets would pass it is refused.
+//! An answer has a limit (`GroupService::fetched_bytes_max`): a group whose offsets would pass it
+//! is refused.
 //!
 //! Not served: version 10, which names topics by their ids. Member ids and epochs (version 9)
 //! belong to another protocol than the classic one and are not looked at.
@@ -8,7 +9,7 @@
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{LeaderEpoch, Offset};
 use crate::coordinator::group::{
-    FETCHED_BYTES_MAX, FetchOffsets, FetchedOffsets, Operation, Response, TopicPartitions,
+    FetchOffsets, FetchedOffsets, Operation, Response, TopicPartitions,
 };
 use crate::server::context::RequestContext;
 use crate::server::groups;
@@ -31,6 +32,8 @@ pub async fn handle(
     request: OffsetFetchRequest,
 ) -> OffsetFetchResponse {
     let require_stable = request.require_stable;
+    let shards = context.node().shard().shards().count();
+    let bytes_max = context.node().groups().fetched_bytes_max(shards);
     if header.api_version < GROUPS_FROM {
         let wanted = |topics: Vec<_>| -> Vec<TopicPartitions> {
             let topics = topics.into_iter();
@@ -46,11 +49,11 @@ pub async fn handle(
         };
         let topics = request.topics.map(wanted);
         let fetch = (request.group_id, topics, require_stable);
-        let told = fetched(context, fetch, FETCHED_BYTES_MAX).await;
+        let told = fetched(context, fetch, bytes_max).await;
         return single(told, header.api_version);
     }
     let mut told = Vec::with_capacity(request.groups.len());
-    let mut left = FETCHED_BYTES_MAX;
+    let mut left = bytes_max;
     for group in request.groups {
         let topics = group.topics.map(|topics| {
             let topics = topics.into_iter().map(|topic| TopicPartitions {

@@ -4,11 +4,11 @@ use super::super::config::WRITE_RECORDS_MAX;
 use super::*;
 
 fn listed(harness: &mut Harness, states: &[&str], types: &[&str]) -> Vec<String> {
-    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let list = ListGroups {
-        states: texts(states),
-        types: texts(types),
+    let texts = |names: &[&str]| -> Vec<String> {
+        let names = names.iter();
+        names.map(|name| (*name).to_owned()).collect()
     };
+    let list = ListGroups::filtered(&texts(states), &texts(types));
     match harness.answer(Operation::ListGroups(list)) {
         Response::ListGroups(groups) => groups
             .iter()

@@ -1,7 +1,7 @@
 //! Limits, each at it and one past it.
 
 use super::super::config::{NEW_MEMBER_JOIN_TIMEOUT, PENDING_MEMBERS_MAX};
-use super::super::memory::{GROUP_BYTES, MEMBER_BYTES, OFFSET_BYTES};
+use super::super::memory::{GROUP_BYTES, OFFSET_BYTES};
 use super::*;
 
 #[test]
@@ -73,11 +73,9 @@ fn a_flood_of_joins_without_an_id_forgets_the_oldest() {
 
 #[test]
 fn groups_take_as_much_memory_as_they_may() {
-    let member = {
-        let one = consumer("range", "topic");
-        MEMBER_BYTES + one.name.len() + one.metadata.len()
-    };
-    let mut harness = Harness::within(GroupConfig::default(), GROUP_BYTES + 2 * member);
+    let member = old_client().member_bytes();
+    let group = GROUP_BYTES + 2 * "g".len();
+    let mut harness = Harness::within(GroupConfig::default(), group + 2 * member);
     let first = harness.join(old_client());
     harness.join(old_client());
     let code = harness.join_code(old_client());
@@ -99,17 +97,122 @@ fn groups_take_as_much_memory_as_they_may() {
     assert!(harness.joined(again).error_code.is_none());
     harness.pass_ms(90_000);
     assert_eq!(harness.state(), GroupState::Empty);
-    assert_eq!(harness.memory.used(), GROUP_BYTES);
+    assert_eq!(harness.memory.used(), group + "consumer".len());
     harness.join(old_client());
     harness.pass(Duration::from_secs(1_300));
     assert_eq!(harness.state(), GroupState::Dead);
     assert_eq!(harness.memory.used(), 0);
 }
 
+/// Each of these is a name that a client chooses, of up to 32 KiB.
+#[test]
+fn long_names_count_as_what_they_are() {
+    let long = "x".repeat(30_000);
+    let protocols = |count: usize| (0..count).map(|one| consumer(&one.to_string(), "t"));
+    let joins = [
+        Join {
+            group_id: long.as_str().into(),
+            ..old_client()
+        },
+        Join {
+            client_id: long.clone(),
+            ..old_client()
+        },
+        Join {
+            client_id: long.clone(),
+            requires_known_member_id: true,
+            ..old_client()
+        },
+        static_client(&long),
+        Join {
+            protocol_type: long.clone(),
+            ..old_client()
+        },
+        Join {
+            protocols: protocols(200).collect(),
+            ..old_client()
+        },
+    ];
+    for join in joins {
+        let mut harness = Harness::within(GroupConfig::default(), 25_000);
+        let code = harness.join_code(join.clone());
+        assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+        assert_eq!(harness.memory.used(), 0);
+        let mut harness = Harness::within(GroupConfig::default(), 200_000);
+        let group_id = join.group_id.clone();
+        harness.join(join);
+        assert!(harness.memory.used() > 25_000);
+        let left = harness.memory.used();
+        assert_eq!(left, harness.coordinator.groups[&group_id].bytes());
+        harness.pass(Duration::from_secs(2_000));
+        assert_eq!(harness.memory.used(), 0);
+    }
+    let mut harness = Harness::within(GroupConfig::default(), 25_000);
+    let code = commit_code(&mut harness, commit_of(&long, "topic", 1));
+    assert_eq!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    assert_eq!(harness.memory.used(), 0);
+}
+
+/// It could neither be told nor stored.
+#[test]
+fn a_member_id_that_would_be_too_long_is_none() {
+    let mut harness = Harness::new();
+    let longest = i16::MAX as usize - 37;
+    let of = |bytes: usize| Join {
+        client_id: "c".repeat(bytes),
+        ..old_client()
+    };
+    assert_eq!(
+        harness.join_code(of(longest + 1)),
+        ErrorCode::UNKNOWN_SERVER_ERROR
+    );
+    let ticket = harness.join(of(longest));
+    harness.pass_ms(7_000);
+    assert_eq!(harness.joined(ticket).member_id.len(), i16::MAX as usize);
+}
+
+#[test]
+fn nothing_stays_of_who_was_given_an_id_when_the_group_is_deleted() {
+    let mut harness = Harness::new();
+    for _ in 0..3 {
+        for _ in 0..10 {
+            harness.join(Join {
+                requires_known_member_id: true,
+                ..old_client()
+            });
+        }
+        assert_eq!(harness.coordinator.core.timers.len(), 11);
+        harness.answer(Operation::DeleteGroups(vec!["g".into()]));
+        assert_eq!(harness.coordinator.core.timers.len(), 1);
+        assert_eq!(harness.memory.used(), 0);
+    }
+}
+
+#[test]
+fn ids_that_were_given_back_are_not_kept() {
+    let mut harness = Harness::new();
+    harness.join(Join {
+        requires_known_member_id: true,
+        ..old_client()
+    });
+    for _ in 0..100 {
+        let ticket = harness.join(Join {
+            requires_known_member_id: true,
+            ..old_client()
+        });
+        let member_id = harness.joined(ticket).member_id;
+        harness.leave(&[(&member_id, None)]);
+    }
+    let group = &harness.coordinator.groups["g"];
+    assert_eq!(group.pending_len(), 1);
+    assert!(group.pending_order.len() <= 3, "{:?}", group.pending_order);
+}
+
 #[test]
 fn offsets_take_as_much_memory_as_they_may() {
     let one = OFFSET_BYTES + "m".len();
-    let mut harness = Harness::within(GroupConfig::default(), GROUP_BYTES + 2 * one);
+    let group = GROUP_BYTES + 2 * "g".len();
+    let mut harness = Harness::within(GroupConfig::default(), group + 2 * one);
     for topic in ["a", "b"] {
         assert!(commit_code(&mut harness, commit_of("g", topic, 1)).is_none());
     }
@@ -128,7 +231,8 @@ fn an_answer_tells_as_many_offsets_as_it_may() {
     for topic in ["a", "b"] {
         commit_code(&mut harness, commit_of("g", topic, 1));
     }
-    let one = size_of::<FetchedOffset>() + "m".len();
+    let topic = size_of::<FetchedTopic>() + "a".len();
+    let one = topic + size_of::<FetchedOffset>() + "m".len();
     for (bytes_max, code) in [
         (2 * one, ErrorCode::NONE),
         (2 * one - 1, ErrorCode::INVALID_REQUEST),
