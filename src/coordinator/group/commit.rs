@@ -59,6 +59,9 @@ impl GroupCoordinator {
                 partitions,
             });
         }
+        if !records.is_empty() && !self.groups.contains_key(&commit.group_id) {
+            self.insert_group(Group::new(commit.group_id, now.wall));
+        }
         let response = Response::CommitOffsets(Ok(codes));
         self.write(records, AfterWrite::Answer(ticket, response));
     }
@@ -66,9 +69,7 @@ impl GroupCoordinator {
     fn check_commit(&mut self, now: Now, commit: &OffsetCommit) -> Result<(), ErrorCode> {
         let Some(group) = self.groups.get(&commit.group_id) else {
             if commit.generation_id.0 < 0 {
-                self.check_room(commit)?;
-                self.insert_group(Group::new(commit.group_id.clone(), now.wall));
-                return Ok(());
+                return self.check_room(commit);
             }
             return Err(match commit.tells_unknown_group {
                 true => ErrorCode::GROUP_ID_NOT_FOUND,

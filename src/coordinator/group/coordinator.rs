@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::config::{GroupConfig, WRITE_RECORDS_MAX};
-use super::core::{AfterWrite, Core, Effects, Now, Ticket, WriteId};
+use super::core::{AfterWrite, Core, Effects, Now, OffsetKey, Ticket, WriteId};
 use super::ids::GroupId;
 use super::member::Member;
 use super::memory::{GROUP_BYTES, GroupMemory};
@@ -219,7 +219,10 @@ impl GroupCoordinator {
         }
         match result.and(in_flight.parts) {
             Ok(()) => self.after_commit(now, in_flight.after),
-            Err(code) => self.after_failure(now, in_flight.after, code),
+            Err(code) => {
+                self.after_failure(now, in_flight.after, code);
+                self.forget_void_groups(&in_flight.offsets);
+            }
         }
         for (ticket, fetch) in in_flight.fetches {
             let response = self.fetched(&fetch);
@@ -289,6 +292,16 @@ impl GroupCoordinator {
                 if let Some((ticket, response)) = answer {
                     self.core.answer(ticket, response.refused(code));
                 }
+            }
+        }
+    }
+
+    /// A group that was made known by nothing but a commit that failed is not known.
+    fn forget_void_groups(&mut self, offsets: &[OffsetKey]) {
+        for (group_id, ..) in offsets {
+            let group = self.groups.get(group_id);
+            if group.is_some_and(Group::is_void) && self.offsets.of_group(group_id).is_none() {
+                self.take_group(group_id);
             }
         }
     }

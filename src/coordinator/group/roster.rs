@@ -79,6 +79,11 @@ impl Group {
         self.state == GroupState::Empty
     }
 
+    /// It never had a member, nor has one that is to come.
+    pub(super) fn is_void(&self) -> bool {
+        self.is_empty() && self.protocol_type.is_none() && self.pending_joins.is_empty()
+    }
+
     pub(super) fn is_leader(&self, member_id: &str) -> bool {
         self.leader.as_deref() == Some(member_id)
     }

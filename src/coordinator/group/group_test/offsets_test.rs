@@ -101,6 +101,30 @@ fn a_commit_counts_when_it_is_stored() {
     assert_eq!(fetched(&mut harness, "g", "topic"), 2);
 }
 
+#[test]
+fn a_commit_that_fails_makes_no_group_known() {
+    let mut harness = Harness::new();
+    let mut large = commit_of("g", "topic", 1);
+    large.topics[0].partitions[0].metadata = Some("m".repeat(5_000));
+    let code = commit_code(&mut harness, large);
+    assert_eq!(code, ErrorCode::OFFSET_METADATA_TOO_LARGE);
+    assert_eq!(harness.state(), GroupState::Dead);
+    harness.holds = true;
+    harness.ask(Operation::CommitOffsets(commit_of("g", "topic", 1)));
+    harness.ask(Operation::CommitOffsets(commit_of("g", "topic", 2)));
+    harness.fail(ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(harness.state(), GroupState::Empty, "one is on its way");
+    harness.fail(ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(harness.state(), GroupState::Dead);
+    assert_eq!(harness.memory.used(), 0);
+    harness.holds = false;
+    assert!(commit_code(&mut harness, commit_of("g", "topic", 3)).is_none());
+    harness.holds = true;
+    harness.ask(Operation::CommitOffsets(commit_of("g", "topic", 4)));
+    harness.fail(ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(fetched(&mut harness, "g", "topic"), 3);
+}
+
 fn delete_code(harness: &mut Harness, topic: &str) -> ErrorCode {
     let delete = DeleteOffsets {
         group_id: "g".into(),
