@@ -166,15 +166,15 @@ impl GroupCoordinator {
 
     /// Has records appended, some at a time where there are many, and their offsets known to later
     /// operations. `after` fails when some of them do.
-    pub(super) fn write_in_parts(&mut self, mut records: Vec<Record>, after: AfterWrite) {
+    pub(super) fn write_in_parts(&mut self, records: Vec<Record>, after: AfterWrite) {
         let parts = records.len().div_ceil(WRITE_RECORDS_MAX) as u64;
         let last = WriteId(self.core.next_write().0 + parts.saturating_sub(1));
+        let mut records = records.into_iter();
         while records.len() > WRITE_RECORDS_MAX {
-            let rest = records.split_off(WRITE_RECORDS_MAX);
-            let some = std::mem::replace(&mut records, rest);
+            let some = records.by_ref().take(WRITE_RECORDS_MAX).collect();
             self.write(some, AfterWrite::PartOf(last));
         }
-        self.write(records, after);
+        self.write(records.collect(), after);
     }
 
     /// Has records appended, all or none. Without records `after` happens at once.

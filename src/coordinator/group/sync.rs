@@ -20,6 +20,9 @@ impl Group {
         let checked = self.check_sync(&sync);
         let response = match (checked, self.state) {
             (Err(code), _) => SyncResponse::refused(code),
+            (Ok(()), GroupState::CompletingRebalance) if !self.has_room_for(core, &sync) => {
+                SyncResponse::refused(ErrorCode::COORDINATOR_NOT_AVAILABLE)
+            }
             (Ok(()), GroupState::CompletingRebalance) => {
                 self.await_sync(core, &sync.member_id, ticket);
                 self.has_synced(core, &sync.member_id);
@@ -54,6 +57,17 @@ impl Group {
             true => Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL),
             false => Ok(()),
         }
+    }
+
+    /// Whether what a leader assigns fits into memory, beside what goes for it.
+    fn has_room_for(&self, core: &Core, sync: &Sync) -> bool {
+        if !self.is_leader(&sync.member_id) {
+            return true;
+        }
+        let given = sync.assignments.iter().map(|one| one.assignment.len());
+        let known = self.members.values().map(|one| one.assignment.len());
+        let growth = given.sum::<usize>().saturating_sub(known.sum());
+        growth == 0 || core.charge.has_room(growth)
     }
 
     fn has_synced(&mut self, core: &mut Core, member_id: &str) {

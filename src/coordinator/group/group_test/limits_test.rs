@@ -209,6 +209,36 @@ fn ids_that_were_given_back_are_not_kept() {
 }
 
 #[test]
+fn assignments_take_as_much_memory_as_they_may() {
+    let group = GROUP_BYTES + 2 * "g".len() + "consumer".len();
+    let room = group + old_client().member_bytes() + 1_000;
+    let mut harness = Harness::within(GroupConfig::default(), room);
+    let ticket = harness.join(old_client());
+    harness.pass_ms(7_000);
+    let mut joined = harness.joined(ticket);
+    let assignment = |bytes: usize| "a".repeat(bytes);
+    for (bytes, code) in [
+        (3_000, ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        (900, ErrorCode::NONE),
+        (3_000, ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        (900, ErrorCode::NONE),
+        (0, ErrorCode::NONE),
+    ] {
+        let member_id = joined.member_id.clone();
+        let ticket = harness.sync(&joined, &[(&member_id, &assignment(bytes))]);
+        let told = harness.synced(ticket);
+        assert_eq!(told.error_code, code);
+        assert!(harness.memory.used() <= room);
+        if code.is_none() {
+            assert_eq!(told.assignment.len(), bytes);
+            // The leader's join begins the next generation.
+            let ticket = harness.join(known(&member_id));
+            joined = harness.joined(ticket);
+        }
+    }
+}
+
+#[test]
 fn offsets_take_as_much_memory_as_they_may() {
     let one = OFFSET_BYTES + "m".len();
     let group = GROUP_BYTES + 2 * "g".len();
