@@ -133,6 +133,11 @@ fn compare_reassignments(session: &mut Session) {
         session.compare(case, ALL, |_| ask(true), even);
         session.compare(case, from(1), |_| ask(false), even);
     }
+    let nothing = |_: &Peer| AlterPartitionReassignmentsRequest {
+        allow_replication_factor_change: false,
+        ..AlterPartitionReassignmentsRequest::default()
+    };
+    session.compare("no topic", from(1), nothing, even);
 }
 
 /// Batches of two producers: one with a second epoch, one whose sequence is near its end.

@@ -16,6 +16,10 @@ pub async fn handle(
     _header: &RequestHeader,
     request: AlterPartitionReassignmentsRequest,
 ) -> AlterPartitionReassignmentsResponse {
+    if request.topics.is_empty() {
+        // With the defaults of its fields, as in Kafka (`ControllerApis`).
+        return AlterPartitionReassignmentsResponse::default();
+    }
     let timeout_ms = request.timeout_ms;
     let answer = context.control().alter_reassignments(request);
     match ControlHandle::within(timeout_ms, answer).await {
