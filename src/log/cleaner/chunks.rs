@@ -35,7 +35,7 @@ impl<'a> Chunks<'a> {
     pub(crate) async fn new(segment: &'a Segment, limits: ChunkLimits) -> Result<Self> {
         Ok(Self {
             file: segment
-                .reader()
+                .passing_reader()
                 .await
                 .map_err(|error| of_gone(segment, error))?,
             segment,

@@ -66,9 +66,9 @@ impl Pass<'_> {
         }
         self.announce_holes(end).await?;
         work.transactions = CleanedTransactions::new(aborted);
-        let below = |source: &&Source| source.segment.base_offset < end;
-        let sources: Vec<Source> = sources.iter().take_while(below).cloned().collect();
-        work = self.clean_groups(work, &sources).await?;
+        let below = |source: &Source| source.segment.base_offset < end;
+        let sources = sources.into_iter().take_while(below).collect();
+        work = self.clean_groups(work, sources).await?;
         self.stats.cleaned_to = end;
         // A table takes milliseconds to be given back.
         on_idle(work, |work| work.map.clear()).await?;
@@ -186,7 +186,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    async fn clean_groups(&mut self, mut work: Box<Work>, sources: &[Source]) -> Result<Box<Work>> {
+    /// A group that was replaced is let go before the next: its files, which have no names any
+    /// more, take room on the disk as long as somebody has them.
+    async fn clean_groups(
+        &mut self,
+        mut work: Box<Work>,
+        sources: Vec<Source>,
+    ) -> Result<Box<Work>> {
         let config = self.log.config();
         let limits = GroupLimits {
             segment_bytes: config.segment_bytes,
@@ -199,15 +205,14 @@ impl Pass<'_> {
             end: source.end,
         };
         let members: Vec<Member> = sources.iter().map(member).collect();
-        let mut rest = sources;
+        let mut rest = sources.into_iter();
         for count in group(&members, limits) {
-            let (group, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            rest = behind;
+            let group: Vec<Source> = rest.by_ref().take(count).collect();
             let Some(first) = group.first() else { break };
             let base = first.segment.base_offset;
             work.rules.producers = last_records(&self.log.producers.borrow());
             remove_cleaned(&self.log.folder.path(), base).await?;
-            let replaced = self.replace_group(work, group).await;
+            let replaced = self.replace_group(work, &group).await;
             if replaced.is_err() {
                 // Removed at the next start, should the disk refuse this too.
                 let _ = remove_cleaned(&self.log.folder.path(), base).await;

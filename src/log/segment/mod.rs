@@ -219,14 +219,23 @@ impl Segment {
         {
             return Ok((file, false));
         }
+        let file = self.passing_reader().await?;
+        *self.reader.borrow_mut() = Some(file.clone());
+        Ok((file, true))
+    }
+
+    /// A descriptor to read by for one walk: where none is open, it is closed with the walk.
+    pub(crate) async fn passing_reader(&self) -> Result<File> {
+        let open = self.writer.borrow().clone();
+        if let Some(file) = open.or_else(|| self.reader.borrow().clone()) {
+            return Ok(file);
+        }
         let options = OpenOptions {
             direct: true,
             ..OpenOptions::default()
         };
         let file = File::open(&self.path(), options).await;
-        let file = file.map_err(|error| self.failed("opening", error))?;
-        *self.reader.borrow_mut() = Some(file.clone());
-        Ok((file, true))
+        file.map_err(|error| self.failed("opening", error))
     }
 
     /// Keeps a reading descriptor open whatever becomes of the file's name, until
