@@ -135,6 +135,17 @@ fn what_is_wrong_is_named_with_file_and_position() {
         "{told}"
     );
     std::fs::write(&starts, text).unwrap();
+    // Without it nobody knows whose the partitions are; all directories but one have none.
+    let metadata = harness.folder().join("__cluster_metadata-0");
+    let away = harness.folder().join("away");
+    std::fs::rename(&metadata, &away).unwrap();
+    let (code, told) = verify(harness.folder());
+    assert_eq!(code, 0, "{told}");
+    assert!(
+        told.contains("note: there is no metadata log here"),
+        "{told}"
+    );
+    std::fs::rename(&away, &metadata).unwrap();
     // A new segment that the cleaner never wrote so.
     let swap = harness.folder().join("t-1/00000000000000000000.log.swap");
     std::fs::write(&swap, b"").unwrap();

@@ -96,7 +96,9 @@ async fn read(directory: PathBuf, totals: &mut Totals) -> Result<(), coreline::l
         print_row(report);
         print_rest(report);
     };
+    let before = totals.partitions;
     let metadata = metadata::verify(&directory).await?;
+    let has_metadata = metadata.is_some();
     let image = metadata.and_then(|(report, image)| {
         row(&report, totals);
         image
@@ -104,6 +106,11 @@ async fn read(directory: PathBuf, totals: &mut Totals) -> Result<(), coreline::l
     let mut of_directory = verify::verify(&directory, |report| row(&report, totals)).await?;
     if let Some(image) = image {
         metadata::check_owners(&directory, &image, &mut of_directory).await?;
+    }
+    if !has_metadata && totals.partitions > before {
+        let note = "there is no metadata log here, as in all log directories but one: whose the \
+                    partitions are was not looked at";
+        of_directory.notes.push(note.to_owned());
     }
     totals.add(&of_directory);
     if !(of_directory.problems.is_empty() && of_directory.notes.is_empty()) {
