@@ -2,12 +2,11 @@
 
 import re
 import shutil
-import statistics
 import tempfile
 import time
 from pathlib import Path
 
-from common import CORELINE_PORT, build, delete_topic, gate, load, spread, start_coreline
+from common import CORELINE_PORT, build, delete_topic, load, start_coreline, tell_paced
 from retention import alter_topic, paced, room
 from segments import GIB
 
@@ -67,9 +66,4 @@ def bench_cleaner(arguments):
         broker.stop()
         shutil.rmtree(folder, ignore_errors=True)
     print(f"produce, 1,000 batches of 4 KiB a second, acks=all, on the shard of a log of {gib:.0f} GiB; ms")
-    for name in ("p50_us", "p99_us", "p999_us", "max_us"):
-        if name in without[0]:
-            columns = [spread([one[name] / 1e3 for one in runs]) for runs in (without, beside)]
-            print(f"    {name[:-3]:5} without {columns[0]}   beside the cleaner {columns[1]}")
-    ratios = [one["p99_us"] / other["p99_us"] for one, other in zip(beside, without)]
-    gate("p99 beside the cleaner ÷ without", statistics.median(ratios), 2.0)
+    tell_paced(without, beside, "the cleaner")

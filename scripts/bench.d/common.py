@@ -119,15 +119,23 @@ def load(program, broker, mode, raw=False, **options):
     return told if raw else figures(told)
 
 
+def text(word):
+    """A string of the protocol; None is one that is null."""
+    return struct.pack(">h", -1) if word is None else struct.pack(">h", len(word)) + word.encode()
+
+
+def ask(broker, key, version, body):
+    """What the broker answers to a request of an inflexible version, from its correlation id on."""
+    request = struct.pack(">hhi", key, version, 1) + text("bench") + body
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
+        client.sendall(struct.pack(">i", len(request)) + request)
+        with client.makefile("rb") as answers:
+            return answers.read(struct.unpack(">i", answers.read(4))[0])
+
+
 def delete_topic(broker, topic):
     """DeleteTopics 1, so that a long run of saturated producers does not fill the disk."""
-    def text(word):
-        return struct.pack(">h", len(word)) + word.encode()
-    body = struct.pack(">hhi", 20, 1, 1) + text("bench") + struct.pack(">i", 1) + text(topic) + struct.pack(">i", 30_000)
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
-        client.sendall(struct.pack(">i", len(body)) + body)
-        with client.makefile("rb") as answers:
-            answer = answers.read(struct.unpack(">i", answers.read(4))[0])
+    answer = ask(broker, 20, 1, struct.pack(">i", 1) + text(topic) + struct.pack(">i", 30_000))
     code = struct.unpack(">h", answer[-2:])[0]
     if code != 0:
         sys.exit(f"deleting {topic} on port {broker.port} gave error {code}")
@@ -135,6 +143,16 @@ def delete_topic(broker, topic):
 
 def spread(values):
     return f"{statistics.median(values):10.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def tell_paced(without, beside, what):
+    """A paced load's latencies without and beside something, pair by pair, and the gate of both."""
+    for name in ("p50_us", "p99_us", "p999_us", "max_us"):
+        if name in without[0]:
+            columns = [spread([one[name] / 1e3 for one in runs]) for runs in (without, beside)]
+            print(f"    {name[:-3]:5} without {columns[0]}   beside {what} {columns[1]}", flush=True)
+    ratios = [one["p99_us"] / other["p99_us"] for one, other in zip(beside, without)]
+    gate(f"p99 beside {what} ÷ without", statistics.median(ratios), 2.0)
 
 
 def gate(name, value, target):

@@ -1,15 +1,13 @@
 """What producers notice of a partition that moves between two log directories beside them."""
 
 import shutil
-import socket
-import statistics
 import struct
 import tempfile
 import time
 from pathlib import Path
 
-from common import CORELINE_PORT, build, gate, spread, start_coreline
-from retention import SECONDS_MIN, paced, room, text
+from common import CORELINE_PORT, ask, build, spread, start_coreline, tell_paced, text
+from retention import SECONDS_MIN, paced, room
 from segments import GIB, fill
 
 ALTER_REPLICA_LOG_DIRS = 34
@@ -21,12 +19,9 @@ LIMIT_NAME = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 def order(broker, directory, topic):
     """Has partition 0 of the topic moved."""
-    body = (struct.pack(">hhi", ALTER_REPLICA_LOG_DIRS, 1, 1) + text("bench") + struct.pack(">i", 1)
-            + text(str(directory)) + struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, 0))
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
-        client.sendall(struct.pack(">i", len(body)) + body)
-        with client.makefile("rb") as answers:
-            answer = answers.read(struct.unpack(">i", answers.read(4))[0])
+    body = (struct.pack(">i", 1) + text(str(directory)) + struct.pack(">i", 1) + text(topic)
+            + struct.pack(">ii", 1, 0))
+    answer = ask(broker, ALTER_REPLICA_LOG_DIRS, 1, body)
     code, = struct.unpack(">h", answer[-2:])
     if code:
         raise RuntimeError(f"move of {topic} to {directory}: error {code}")
@@ -72,11 +67,6 @@ def bench_moves(arguments):
             without, beside, took = measure(programs, arguments, folder, gib, *settings)
             print(f"produce, 1,000 batches of 4 KiB a second, acks=all, {gib:.1f} GiB move {name} in "
                   f"{spread(took)} s; ms")
-            for figure in ("p50_us", "p99_us", "p999_us", "max_us"):
-                if figure in without[0]:
-                    columns = [spread([one[figure] / 1e3 for one in runs]) for runs in (without, beside)]
-                    print(f"    {figure[:-3]:5} without {columns[0]}   beside a move {columns[1]}", flush=True)
-            ratios = [one["p99_us"] / other["p99_us"] for one, other in zip(beside, without)]
-            gate(f"p99 beside a move {name} ÷ without", statistics.median(ratios), 2.0)
+            tell_paced(without, beside, f"a move {name}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

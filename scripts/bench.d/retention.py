@@ -1,15 +1,13 @@
 """What producers notice of a retention pass that deletes gigabytes on their own shard."""
 
 import shutil
-import socket
-import statistics
 import struct
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from common import CLIENT_CPU, CORELINE_PORT, build, figures, gate, spread, start_coreline
+from common import CLIENT_CPU, CORELINE_PORT, ask, build, figures, start_coreline, tell_paced, text
 from segments import GIB, fill
 
 SEGMENT_BYTES = 256 << 20
@@ -22,10 +20,6 @@ GIB_A_SECOND = 0.6
 INCREMENTAL_ALTER_CONFIGS, TOPIC, SET, DELETE = 44, 2, 0, 1
 
 
-def text(word):
-    return struct.pack(">h", -1) if word is None else struct.pack(">h", len(word)) + word.encode()
-
-
 def limit_retention(broker, topic, retention_bytes):
     """Sets the topic's retention.bytes; None takes the limit away."""
     alter_topic(broker, topic, "retention.bytes", None if retention_bytes is None else str(retention_bytes))
@@ -34,12 +28,8 @@ def limit_retention(broker, topic, retention_bytes):
 def alter_topic(broker, topic, name, value):
     """Sets one of a topic's settings; None takes it away."""
     config = text(name) + struct.pack(">b", DELETE if value is None else SET) + text(value)
-    body = (struct.pack(">hhi", INCREMENTAL_ALTER_CONFIGS, 0, 1) + text("bench")
-            + struct.pack(">ib", 1, TOPIC) + text(topic) + struct.pack(">i", 1) + config + b"\0")
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
-        client.sendall(struct.pack(">i", len(body)) + body)
-        with client.makefile("rb") as answers:
-            answer = answers.read(struct.unpack(">i", answers.read(4))[0])
+    body = struct.pack(">ib", 1, TOPIC) + text(topic) + struct.pack(">i", 1) + config + b"\0"
+    answer = ask(broker, INCREMENTAL_ALTER_CONFIGS, 0, body)
     code, = struct.unpack_from(">h", answer, 12)
     if code:
         raise RuntimeError(f"{name} of {topic}: error {code}")
@@ -115,9 +105,4 @@ def bench_retention(arguments):
         broker.stop()
         shutil.rmtree(folder, ignore_errors=True)
     print(f"produce, 1,000 batches of 4 KiB a second, acks=all, {gib:.0f} GiB in segments of 256 MiB; ms")
-    for name in ("p50_us", "p99_us", "p999_us", "max_us"):
-        if name in without[0]:
-            columns = [spread([one[name] / 1e3 for one in runs]) for runs in (without, beside)]
-            print(f"    {name[:-3]:5} without {columns[0]}   beside a retention pass {columns[1]}")
-    ratios = [one["p99_us"] / other["p99_us"] for one, other in zip(beside, without)]
-    gate("p99 beside a retention pass ÷ without", statistics.median(ratios), 2.0)
+    tell_paced(without, beside, "a retention pass")
