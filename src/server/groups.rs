@@ -52,7 +52,11 @@ fn has_topic(shard: &Rc<Shard>, name: &str, id: TopicId) -> bool {
     let Some(node) = shard.attachment::<Node>() else {
         return true;
     };
-    let image = node.image_ref();
+    knows(&node.image_ref(), name, id)
+}
+
+/// Whether there is such a topic. One who names no id means whichever has the name.
+fn knows(image: &Image, name: &str, id: TopicId) -> bool {
     let known = image.topics().by_name(name);
     known.is_some_and(|known| id == TopicId::ZERO || known.id == id)
 }
@@ -163,6 +167,22 @@ pub fn expect<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::{BrokerId, Uuid};
+    use crate::cluster::records::{MetadataRecord, TopicRecord};
+
+    #[test]
+    fn a_topic_is_known_by_its_name_and_its_id_where_one_is_named() {
+        let [one, other] = [1, 2].map(|number| Uuid([number; 16]));
+        let mut image = Image::new("cluster", BrokerId(1));
+        let topic = TopicRecord {
+            name: "t".into(),
+            topic_id: one,
+        };
+        image.apply(&MetadataRecord::Topic(topic)).expect("applied");
+        assert!(knows(&image, "t", one) && knows(&image, "t", TopicId::ZERO));
+        assert!(!knows(&image, "t", other), "an earlier or a later one");
+        assert!(!knows(&image, "u", one) && !knows(&image, "u", TopicId::ZERO));
+    }
 
     /// Hashes as `java.lang.String.hashCode` gives them, over UTF-16 code units.
     #[test]

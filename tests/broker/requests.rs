@@ -11,6 +11,7 @@ use coreline::wire::messages::fetch::{
 use coreline::wire::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic,
 };
+use coreline::wire::messages::offset_fetch::{OffsetFetchRequest, OffsetFetchRequestGroup};
 use coreline::wire::messages::offset_for_leader_epoch::{
     OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
@@ -90,6 +91,19 @@ pub fn epoch_end(topic: &str, partition: i32) -> OffsetForLeaderEpochRequest {
             }],
         }],
         ..OffsetForLeaderEpochRequest::default()
+    }
+}
+
+/// Every offset of these groups.
+pub fn fetch_all_offsets<S: AsRef<str>>(groups: &[S]) -> OffsetFetchRequest {
+    let all = |group: &S| OffsetFetchRequestGroup {
+        group_id: group.as_ref().to_owned(),
+        topics: None,
+        ..OffsetFetchRequestGroup::default()
+    };
+    OffsetFetchRequest {
+        groups: groups.iter().map(all).collect(),
+        ..OffsetFetchRequest::default()
     }
 }
 

@@ -7,13 +7,10 @@ use std::time::{Duration, Instant};
 use coreline::base::error_code::ErrorCode;
 use coreline::wire::messages::delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse};
 use coreline::wire::messages::offset_commit::{OffsetCommitRequest, OffsetCommitResponse};
-use coreline::wire::messages::offset_fetch::{
-    OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse,
-};
 
 use crate::broker::Client;
 use crate::broker::process::Process;
-use crate::{commit, commit_request, fetched, find, join};
+use crate::{all_of, commit, commit_request, fetched, find, join};
 
 const PARTITIONS: i32 = 60;
 /// Of one commit, together near 240 kB: some six of them fill a segment.
@@ -48,21 +45,6 @@ fn commit_all(client: &mut Client, offset: i64) {
         partitions.all(|one| one.error_code.is_none()),
         "commit {offset}"
     );
-}
-
-/// Every offset of the group.
-fn all_of(client: &mut Client) -> Vec<i64> {
-    let request = OffsetFetchRequest {
-        groups: vec![OffsetFetchRequestGroup {
-            group_id: "g".to_owned(),
-            topics: None,
-            ..OffsetFetchRequestGroup::default()
-        }],
-        ..OffsetFetchRequest::default()
-    };
-    let told: OffsetFetchResponse = client.ask(&request, 8);
-    let partitions = told.groups[0].topics.iter().flat_map(|one| &one.partitions);
-    partitions.map(|one| one.committed_offset.0).collect()
 }
 
 /// Bytes of the segments that take nothing more, and how many there are.
@@ -132,7 +114,7 @@ fn the_topic_of_offsets_stays_small_and_groups_load_from_what_is_left() {
     let mut client = Client::connect(process.address);
     assert_eq!(fetched(&mut client, "g"), committed - 1);
     assert_eq!(
-        all_of(&mut client),
+        all_of(&mut client, "g"),
         vec![committed - 1; PARTITIONS as usize]
     );
     assert_eq!(fetched(&mut client, "gone"), -1);

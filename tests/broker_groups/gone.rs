@@ -21,15 +21,7 @@ fn delete(client: &mut Client, names: &[&str]) {
 
 /// Topic and offset of everything that the groups have committed, once all are loaded.
 fn all_of(client: &mut Client, groups: &[String]) -> Vec<(String, i64)> {
-    let all = |group: &String| OffsetFetchRequestGroup {
-        group_id: group.clone(),
-        topics: None,
-        ..OffsetFetchRequestGroup::default()
-    };
-    let request = OffsetFetchRequest {
-        groups: groups.iter().map(all).collect(),
-        ..OffsetFetchRequest::default()
-    };
+    let request = requests::fetch_all_offsets(groups);
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let told: OffsetFetchResponse = client.ask(&request, 8);

@@ -16,7 +16,7 @@ mod metrics;
 use std::time::{Duration, Instant};
 
 use broker::process::Process;
-use broker::{Client, Harness, HarnessOptions};
+use broker::{Client, Harness, HarnessOptions, requests};
 use bytes::Bytes;
 use coreline::base::error_code::ErrorCode;
 use coreline::base::ids::{GenerationId, LeaderEpoch, Offset, PartitionIndex};
@@ -144,6 +144,13 @@ fn commit(client: &mut Client, group: &str, offsets: &[(&str, i32, i64)]) -> Vec
     let told: OffsetCommitResponse = client.ask(&commit_request(group, offsets), 8);
     let partitions = told.topics.iter().flat_map(|topic| &topic.partitions);
     partitions.map(|one| one.error_code).collect()
+}
+
+/// Every offset of a group whose coordinator is loaded.
+fn all_of(client: &mut Client, group: &str) -> Vec<i64> {
+    let told: OffsetFetchResponse = client.ask(&requests::fetch_all_offsets(&[group]), 8);
+    let partitions = told.groups[0].topics.iter().flat_map(|one| &one.partitions);
+    partitions.map(|one| one.committed_offset.0).collect()
 }
 
 /// The offset of partition 0 of "t"; waits until the coordinator is loaded.
@@ -333,17 +340,7 @@ fn commits_of_many_megabytes_are_loaded_to_the_last() {
     harness.restart(&options);
     let mut client = harness.connect();
     assert_eq!(fetched(&mut client, "g"), COMMITS);
-    let request = OffsetFetchRequest {
-        groups: vec![OffsetFetchRequestGroup {
-            group_id: "g".to_owned(),
-            topics: None,
-            ..OffsetFetchRequestGroup::default()
-        }],
-        ..OffsetFetchRequest::default()
-    };
-    let told: OffsetFetchResponse = client.ask(&request, 8);
-    let partitions = told.groups[0].topics.iter().flat_map(|one| &one.partitions);
-    let last: Vec<i64> = partitions.map(|one| one.committed_offset.0).collect();
+    let last = all_of(&mut client, "g");
     let mut expected = vec![COMMITS - 1; PARTITIONS as usize];
     expected[0] = COMMITS;
     assert_eq!(last, expected);

@@ -35,7 +35,8 @@ def main():
     parser.add_argument("--broker", choices=sorted(BROKERS), default="coreline")
     parser.add_argument("--dose", choices=["ci", "accept"], default="ci")
     parser.add_argument("--cores", default="1,2", help="values of coreline.cores, with commas")
-    parser.add_argument("--port", type=int, default=21500, help="first of 20 ports")
+    parser.add_argument("--port", type=int, default=22500,
+                        help="first of 4000 ports; tests of the crate have those from 12000 to 21000")
     parser.add_argument("--keep", action="store_true", help="keep the brokers' folders")
     arguments = parser.parse_args()
     for part in arguments.parts:

@@ -2,12 +2,14 @@
 //! own, both ended with the test.
 
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use coreline::base::random::Random;
+
+use crate::process::free_address;
 
 /// How long a broker may take to serve; Apache Kafka takes about 5 s on a slow machine.
 const READY_MAX: Duration = Duration::from_secs(120);
@@ -31,8 +33,7 @@ impl Drop for Broker {
 }
 
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its number").port()
+    free_address().port()
 }
 
 impl Broker {

@@ -15,9 +15,15 @@ mod groups;
 mod growth;
 mod moves;
 mod partitions;
+#[path = "../broker/process.rs"]
+#[allow(dead_code, clippy::unwrap_used)]
+mod process;
 mod quorum;
 mod quotas;
 mod records;
+#[path = "../broker/requests.rs"]
+#[allow(dead_code)]
+mod requests;
 mod session;
 mod takeover;
 mod topics;

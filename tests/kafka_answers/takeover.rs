@@ -18,13 +18,12 @@ use coreline::wire::messages::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
     OffsetCommitResponse,
 };
-use coreline::wire::messages::offset_fetch::{
-    OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse,
-};
+use coreline::wire::messages::offset_fetch::OffsetFetchResponse;
 use coreline::wire::messages::produce::ProduceResponse;
 
 use crate::brokers::{Broker, kafka_home};
 use crate::data::{batch, fetch, produce};
+use crate::requests;
 use crate::session::Peer;
 
 const RECORDS: [&str; 3] = ["one", "two", "three"];
@@ -127,14 +126,7 @@ fn commit(peer: &mut Peer, topic: &str, offset: i64) {
 
 /// All that the group has committed.
 fn committed(peer: &mut Peer) -> Vec<(String, i64)> {
-    let request = OffsetFetchRequest {
-        groups: vec![OffsetFetchRequestGroup {
-            group_id: "g".to_owned(),
-            topics: None,
-            ..OffsetFetchRequestGroup::default()
-        }],
-        ..OffsetFetchRequest::default()
-    };
+    let request = requests::fetch_all_offsets(&["g"]);
     until("offsets", || {
         let response: OffsetFetchResponse = peer.ask(9, &request);
         let group = &response.groups[0];

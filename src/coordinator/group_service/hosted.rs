@@ -30,6 +30,38 @@ enum Phase {
     Released,
 }
 
+impl Phase {
+    /// Why an operation cannot be taken now, if it cannot; `has_topic` says which topics this
+    /// shard's metadata knows.
+    fn refusal(
+        &self,
+        operation: &Operation,
+        has_topic: impl Fn(&str, TopicId) -> bool,
+    ) -> Option<ErrorCode> {
+        match self {
+            // Whoever has sorted it knows another metadata: it is sorted anew when it comes again.
+            Self::Active(_) if !has_topics_of(operation, has_topic) => {
+                Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
+            }
+            Self::Active(_) => None,
+            Self::Loading => Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
+            Self::Failed | Self::Released => Some(ErrorCode::NOT_COORDINATOR),
+        }
+    }
+}
+
+/// An offset for a topic that was forgotten meanwhile would be left for ever, and for the next
+/// topic of that name.
+fn has_topics_of(operation: &Operation, has_topic: impl Fn(&str, TopicId) -> bool) -> bool {
+    match operation {
+        Operation::CommitOffsets(commit) => {
+            let mut topics = commit.topics.iter();
+            topics.all(|topic| has_topic(&topic.name, topic.topic_id))
+        }
+        _ => true,
+    }
+}
+
 /// A partition of `__consumer_offsets` with its coordinator.
 pub struct Hosted {
     shard: Rc<Shard>,
@@ -168,15 +200,8 @@ impl Hosted {
 
     /// Takes an operation.
     pub fn ask(self: &Rc<Self>, operation: Operation, reply: ReplySender<GroupAnswer>) {
-        let refusal = match &*self.phase.borrow() {
-            // Whoever has sorted it knows another metadata: it is sorted anew when it comes again.
-            Phase::Active(_) if !self.has_topics_of(&operation) => {
-                Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
-            }
-            Phase::Active(_) => None,
-            Phase::Loading => Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
-            Phase::Failed | Phase::Released => Some(ErrorCode::NOT_COORDINATOR),
-        };
+        let has_topic = |name: &str, id| self.has_topic(name, id);
+        let refusal = self.phase.borrow().refusal(&operation, has_topic);
         if let Some(code) = refusal {
             reply.send(Err(code));
             return;
@@ -188,18 +213,6 @@ impl Hosted {
 
     fn has_topic(&self, name: &str, id: TopicId) -> bool {
         (self.options.has_topic)(&self.shard, name, id)
-    }
-
-    /// An offset for a topic that was forgotten meanwhile would be left for ever, and for the next
-    /// topic of that name.
-    fn has_topics_of(&self, operation: &Operation) -> bool {
-        match operation {
-            Operation::CommitOffsets(commit) => {
-                let mut topics = commit.topics.iter();
-                topics.all(|topic| self.has_topic(&topic.name, topic.topic_id))
-            }
-            _ => true,
-        }
     }
 
     /// Offsets for deleted topics go; nobody waits for it.
@@ -282,6 +295,70 @@ impl Hosted {
         match &*self.phase.borrow() {
             Phase::Active(coordinator) => Some(coordinator.counts()),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::{GenerationId, Uuid};
+    use crate::coordinator::group::{CommitTopic, GroupConfig, GroupMemory, OffsetCommit};
+
+    const KNOWN: TopicId = Uuid([1; 16]);
+    const OTHER: TopicId = Uuid([2; 16]);
+
+    fn commit(topics: &[(&str, TopicId)]) -> Operation {
+        let topic = |(name, topic_id): &(&str, TopicId)| CommitTopic {
+            name: (*name).to_owned(),
+            topic_id: *topic_id,
+            partitions: Vec::new(),
+        };
+        Operation::CommitOffsets(OffsetCommit {
+            group_id: "g".into(),
+            generation_id: GenerationId::NONE,
+            member_id: "".into(),
+            instance_id: None,
+            retention_ms: -1,
+            tells_unknown_group: true,
+            topics: topics.iter().map(topic).collect(),
+        })
+    }
+
+    fn active() -> Phase {
+        let memory = GroupMemory::new(1 << 20);
+        let coordinator = GroupCoordinator::new(GroupConfig::default(), &memory);
+        Phase::Active(Box::new(coordinator))
+    }
+
+    #[test]
+    fn a_commit_for_a_topic_that_is_not_known_here_is_to_come_again() {
+        let again = Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        let refusal = |operation: &Operation| {
+            active().refusal(operation, |name, id| (name, id) == ("t", KNOWN))
+        };
+        assert_eq!(refusal(&commit(&[("t", KNOWN)])), None);
+        assert_eq!(refusal(&commit(&[])), None);
+        assert_eq!(refusal(&commit(&[("new", KNOWN)])), again, "not yet");
+        assert_eq!(refusal(&commit(&[("t", OTHER)])), again, "made anew");
+        assert_eq!(
+            refusal(&commit(&[("t", KNOWN), ("new", OTHER)])),
+            again,
+            "one of two"
+        );
+        let of_no_topic = Operation::DescribeGroups(vec!["g".into()]);
+        assert_eq!(refusal(&of_no_topic), None);
+    }
+
+    #[test]
+    fn who_has_not_loaded_or_has_given_up_says_so_whatever_topics_it_knows() {
+        for is_known in [false, true] {
+            let refusal = |phase: Phase| phase.refusal(&commit(&[("t", KNOWN)]), |_, _| is_known);
+            let again = Some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+            assert_eq!(refusal(Phase::Loading), again);
+            let elsewhere = Some(ErrorCode::NOT_COORDINATOR);
+            assert_eq!(refusal(Phase::Failed), elsewhere);
+            assert_eq!(refusal(Phase::Released), elsewhere);
         }
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Shards bind with SO_REUSEPORT, which also succeeds beside another broker of the same user: the
 //! two would then share the clients between them. So each port is first bound without that option,
-//! which fails as long as anybody else has it.
+//! which fails as long as anybody else listens on it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
+
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage};
 
 use super::{StartupError, port_owners};
 use crate::base::config::{AdminAddress, Listener};
@@ -19,6 +22,8 @@ const ORPHAN_MAX: Duration = Duration::from_secs(60);
 /// How long that goes without a word.
 const RELEASE_SILENT: Duration = Duration::from_millis(500);
 const RELEASE_POLL: Duration = Duration::from_millis(5);
+/// How often it is asked which process has a port: that goes through all of them.
+const OWNER_POLL: Duration = Duration::from_secs(1);
 
 /// Fills in what the system chooses: ports of 0, hosts that are names, advertised names.
 pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
@@ -27,7 +32,7 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
     for listener in listeners {
         let address = resolve(&listener.host, listener.port)?;
         let probe =
-            bind_in_time(address).map_err(|source| refusal(address, source, "listeners"))?;
+            in_time(address, hold).map_err(|source| refusal(address, source, "listeners"))?;
         let bound = probe
             .local_addr()
             .map_err(|source| refusal(address, source, "listeners"))?;
@@ -44,18 +49,37 @@ pub(super) fn settle(listeners: &mut [Listener]) -> Result<(), StartupError> {
     Ok(())
 }
 
+/// Binds without listening: a client that is connected before anybody serves would be reset when
+/// this is dropped. It is refused instead, and tries again.
+fn hold(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let (kind, flags) = (SockType::Stream, SockFlag::SOCK_CLOEXEC);
+    let socket = socket::socket(family, kind, flags, SockProtocol::Tcp)?;
+    // Connections that an earlier broker closed are no hindrance. Where the system chooses, it
+    // chooses a port on which there are none.
+    socket::setsockopt(&socket, socket::sockopt::ReuseAddr, &(address.port() != 0))?;
+    socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
+    Ok(socket.into())
+}
+
 /// Binds, and tries again for a while where the port is in use: the kernel takes a killed broker's
 /// rings apart, and with them its listening sockets, a little after the process has gone.
-fn bind_in_time(address: SocketAddr) -> io::Result<TcpListener> {
+fn in_time(
+    address: SocketAddr,
+    bind: fn(SocketAddr) -> io::Result<TcpListener>,
+) -> io::Result<TcpListener> {
     let began = Instant::now();
+    let mut patience = Patience::default();
+    let is_open = || port_owners::is_open(address.port());
     let mut is_told = false;
     loop {
-        match TcpListener::bind(address) {
+        match bind(address) {
             Err(error)
                 if error.kind() == io::ErrorKind::AddrInUse
-                    && (began.elapsed() < RELEASE_MAX
-                        || began.elapsed() < ORPHAN_MAX
-                            && !port_owners::is_open(address.port())) =>
+                    && patience.goes_on(began.elapsed(), is_open) =>
             {
                 if !is_told && began.elapsed() > RELEASE_SILENT {
                     is_told = true;
@@ -65,6 +89,31 @@ fn bind_in_time(address: SocketAddr) -> io::Result<TcpListener> {
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// For how long a port that is in use is waited for.
+#[derive(Debug, Default)]
+struct Patience {
+    /// After which time it was last asked whether a process has the port.
+    looked_at: Option<Duration>,
+}
+
+impl Patience {
+    /// Whether to try again, after this time. `is_open` tells whether a process has the port.
+    fn goes_on(&mut self, waited: Duration, is_open: impl FnOnce() -> bool) -> bool {
+        if waited < RELEASE_MAX {
+            return true;
+        }
+        if waited >= ORPHAN_MAX {
+            return false;
+        }
+        let is_known = |at: Duration| waited.saturating_sub(at) < OWNER_POLL;
+        if self.looked_at.is_some_and(is_known) {
+            return true;
+        }
+        self.looked_at = Some(waited);
+        !is_open()
     }
 }
 
@@ -89,7 +138,7 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartupError> {
 /// Binds the admin port. It is held from now on: nobody else listens on it.
 pub(super) fn bind_admin(at: &AdminAddress) -> Result<TcpListener, StartupError> {
     let address = resolve(&at.host, at.port)?;
-    let bound = bind_in_time(address).and_then(|listener| {
+    let bound = in_time(address, TcpListener::bind).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
@@ -121,4 +170,54 @@ fn own_name() -> String {
         .ok()
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_held_takes_no_connection_and_is_held_where_nobody_listens() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let held = [hold(any), hold(any)].map(|one| one.expect("free"));
+        let [first, second] = held.each_ref().map(|one| one.local_addr().expect("bound"));
+        assert_ne!(first, second, "chosen by the system");
+        assert!(TcpStream::connect(first).is_err(), "refused");
+        drop(held);
+        // Closed by the side that listens, its end of the connection lingers.
+        let other = TcpListener::bind(first).expect("given up");
+        let client = TcpStream::connect(first).expect("connected");
+        assert!(hold(first).is_err(), "another's");
+        drop((other.accept().expect("one"), other));
+        drop(client);
+        hold(first).expect("free again");
+    }
+
+    /// For how long a port is waited for that a process has from `opened` on, and how often it was
+    /// asked.
+    fn waited(opened: Duration) -> (Duration, usize) {
+        let (mut patience, mut waited, mut looks) = (Patience::default(), Duration::ZERO, 0);
+        loop {
+            let is_open = || {
+                looks += 1;
+                waited >= opened
+            };
+            if !patience.goes_on(waited, is_open) {
+                return (waited, looks);
+            }
+            waited += RELEASE_POLL;
+        }
+    }
+
+    #[test]
+    fn a_port_of_nobody_is_waited_for_longer_and_its_owner_is_looked_for_once_a_second() {
+        assert_eq!(waited(Duration::ZERO), (RELEASE_MAX, 1), "another's");
+        let seconds = (ORPHAN_MAX - RELEASE_MAX).as_secs() as usize;
+        assert_eq!(waited(Duration::MAX), (ORPHAN_MAX, seconds), "nobody's");
+        let opened = RELEASE_MAX + RELEASE_POLL;
+        let found = RELEASE_MAX + OWNER_POLL;
+        assert_eq!(waited(opened), (found, 2), "taken meanwhile");
+    }
 }
