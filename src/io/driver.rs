@@ -159,6 +159,18 @@ pub enum Operation {
     IdleWork(Work),
 }
 
+impl Operation {
+    /// Bytes that it moves, as far as they are known before it has ended.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Read { buffer, .. } | Self::Write { buffer, .. } => buffer.len(),
+            Self::Send { slices, .. } => slices.iter().map(Bytes::len).sum(),
+            _ => 0,
+        }
+    }
+}
+
 /// The part of [`Operation`] that concerns names on disk.
 #[derive(Clone, Debug)]
 pub enum DirectoryOperation {

@@ -56,9 +56,9 @@ pub use net::{TcpListener, TcpStream};
 pub use reply::{ReplyReceiver, ReplySender, reply_slot};
 pub use runtime::{Leftovers, PanicPolicy, Runtime, RuntimeOptions};
 pub use task::{
-    JoinHandle, TaskClass, TaskPanic, TurnBudget, clock, idle_time, now, run_on_pool,
-    run_when_idle, sleep, sleep_until, spawn, spawn_detached, spawn_guarded, wall_clock,
-    with_deadline, yield_now,
+    JoinHandle, Spent, TaskClass, TaskPanic, TurnBudget, busy_time, clock, idle_time, now,
+    run_on_pool, run_when_idle, sleep, sleep_until, spawn, spawn_detached, spawn_guarded, spent,
+    thread_time, turn_began, wall_clock, with_deadline, yield_now,
 };
 
 /// A driver answered an operation with the completion of another kind: a bug in the driver.

@@ -165,6 +165,54 @@ pub fn idle_time() -> Duration {
     executor::current().idle_time()
 }
 
+/// Since when the task that runs now has its turn: what it waited for lies before that.
+#[must_use]
+pub fn turn_began() -> MonotonicNs {
+    executor::current().turn_began()
+}
+
+/// What this executor has done since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// How long tasks ran.
+    pub polled: Duration,
+    /// Operations that were begun.
+    pub operations: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+}
+
+/// What this executor has done; nothing where the backend does not tell.
+#[must_use]
+pub fn spent() -> Spent {
+    executor::current().spent()
+}
+
+/// How long the calling thread had a CPU since it began.
+#[must_use]
+pub fn thread_time() -> Duration {
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(Duration::ZERO, Duration::from)
+}
+
+/// Runs `work`; answers what it came to and, if that is wanted, how long its thread was at it: what
+/// it waited for does not count.
+pub async fn busy_time<T>(is_wanted: bool, work: impl Future<Output = T>) -> (T, Duration) {
+    if !is_wanted {
+        return (work.await, Duration::ZERO);
+    }
+    let mut work = std::pin::pin!(work);
+    let mut busy = Duration::ZERO;
+    let outcome = std::future::poll_fn(|context| {
+        let began = clock();
+        let polled = work.as_mut().poll(context);
+        busy += clock().since(began);
+        polled
+    })
+    .await;
+    (outcome, busy)
+}
+
 /// The runtime's wall clock.
 #[must_use]
 pub fn wall_clock() -> TimestampMs {

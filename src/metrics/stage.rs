@@ -112,6 +112,8 @@ pub struct Visit {
     pub started_at: MonotonicNs,
     /// Whether it came from another shard.
     pub is_hop: bool,
+    /// How long the owner's thread was at it, where that is asked for.
+    pub busy: Duration,
 }
 
 impl Visit {

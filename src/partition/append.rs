@@ -61,7 +61,7 @@ pub type AppendOutcome = Result<Appended, AppendFailure>;
 pub struct AppendReply {
     /// One outcome an entry, in their order.
     pub outcomes: Few<AppendOutcome>,
-    /// Those of the entry that was answered last.
+    /// Those of the entry that was answered last, but for the time that all took together.
     pub times: AppendTimes,
 }
 
@@ -75,6 +75,7 @@ struct AppendGroup {
 struct GroupState {
     outcomes: Vec<AppendOutcome>,
     remaining: usize,
+    busy: Duration,
     reply: Option<ReplySender<AppendReply>>,
 }
 
@@ -86,6 +87,7 @@ impl AppendGroup {
             state: RefCell::new(GroupState {
                 outcomes,
                 remaining: count,
+                busy: Duration::ZERO,
                 reply: Some(reply),
             }),
         })
@@ -97,12 +99,14 @@ impl AppendGroup {
             *slot = outcome;
         }
         state.remaining = state.remaining.saturating_sub(1);
+        state.busy += times.busy;
         if state.remaining == 0
             && let Some(reply) = state.reply.take()
         {
+            let busy = state.busy;
             reply.send(AppendReply {
                 outcomes: std::mem::take(&mut state.outcomes).into(),
-                times,
+                times: AppendTimes { busy, ..times },
             });
         }
     }
@@ -264,19 +268,20 @@ impl Partition {
             visit,
             ..AppendTimes::default()
         };
-        times.visit.started_at = io::now();
+        // Others of this turn came before it.
+        times.visit.started_at = io::now().max(self.appended_at.get());
         let appending =
             self.append_records_to_leader((batch, buffer_bytes), (required_acks, origin), deadline);
         match appending.await {
             Err(failure) => {
                 self.count_failure(bytes);
-                times.appended_at = io::clock();
+                self.note_appended(&mut times);
                 times.answered_at = times.appended_at;
                 answer.complete(Err(failure), times);
             }
             Ok(appended) => {
                 self.count(&appended, bytes);
-                times.appended_at = io::clock();
+                self.note_appended(&mut times);
                 let pending = PendingAnswer {
                     appended,
                     answer,
@@ -289,6 +294,14 @@ impl Partition {
                 }
             }
         }
+    }
+
+    /// The thread was at it from its beginning on, or from when it went on after a wait.
+    fn note_appended(&self, times: &mut AppendTimes) {
+        times.appended_at = io::clock();
+        let began = times.visit.started_at.max(io::turn_began());
+        times.busy = times.appended_at.since(began);
+        self.appended_at.set(times.appended_at);
     }
 
     fn count_failure(&self, bytes: usize) {

@@ -1,5 +1,7 @@
 //! How long one append spent in each stage on the shard that owns its partition.
 
+use std::time::Duration;
+
 use crate::base::time::MonotonicNs;
 use crate::metrics::{ShardMetrics, Stage, StageTimes, Visit};
 
@@ -14,6 +16,8 @@ pub struct AppendTimes {
     pub issue: (MonotonicNs, bool),
     /// It was answered.
     pub answered_at: MonotonicNs,
+    /// How long the thread was at it; of several that are answered as one, at all of them.
+    pub busy: Duration,
 }
 
 impl AppendTimes {
@@ -57,7 +61,6 @@ impl AppendTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn at(us: u64) -> MonotonicNs {
         MonotonicNs(us * 1_000)
@@ -70,10 +73,12 @@ mod tests {
                 taken_at: at(30),
                 started_at: at(35),
                 is_hop: true,
+                busy: Duration::ZERO,
             },
             appended_at: at(40),
             issue,
             answered_at: at(1_000),
+            busy: Duration::ZERO,
         }
     }
 

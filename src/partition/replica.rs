@@ -23,6 +23,7 @@ use super::pending::PendingAppends;
 use super::read::Isolation;
 use super::state::PartitionCounts;
 use crate::base::ids::{BrokerId, LeaderEpoch, Offset, TopicPartition};
+use crate::base::time::MonotonicNs;
 use crate::log::{Log, LogError, LogEvent};
 use crate::metrics::ShardMetrics;
 
@@ -43,6 +44,8 @@ pub struct Partition {
     high_watermark: Cell<Offset>,
     pub(super) appends: RefCell<VecDeque<QueuedAppend>>,
     pub(super) is_appending: Cell<bool>,
+    /// When the last append was in order.
+    pub(super) appended_at: Cell<MonotonicNs>,
     pub(super) pending_leader: RefCell<PendingAppends<PendingAnswer>>,
     pub(super) pending_all: RefCell<PendingAppends<PendingAnswer>>,
     on_high_watermark: RefCell<Waiters>,
@@ -124,6 +127,7 @@ impl Partition {
             moving: Moving::default(),
             appends: RefCell::default(),
             is_appending: Cell::new(false),
+            appended_at: Cell::default(),
             pending_leader: RefCell::default(),
             pending_all: RefCell::default(),
             on_high_watermark: RefCell::default(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::node::Node;
-use super::quota::{Charge, ChargeMode, charge, note_throttled};
+use super::quota::{Charge, ChargeMode, Charging, ConnectionWork, charge, note_throttled};
 use crate::base::config::BrokerConfig;
 use crate::base::error_code::ErrorCode;
 use crate::base::ids::{PartitionIndex, ShardId, TopicPartition};
@@ -39,6 +39,7 @@ pub struct RequestContext {
     fetches: RefCell<Vec<Weak<FetchSignal>>>,
     abandoned_bytes: Cell<usize>,
     muted_until: Cell<MonotonicNs>,
+    work: ConnectionWork,
 }
 
 impl RequestContext {
@@ -52,6 +53,7 @@ impl RequestContext {
             fetches: RefCell::default(),
             abandoned_bytes: Cell::new(0),
             muted_until: Cell::default(),
+            work: ConnectionWork::default(),
         }
     }
 
@@ -159,6 +161,26 @@ impl RequestContext {
         charge(&self.node, limit, Charge { value, mode }).await
     }
 
+    /// What threads do for this connection.
+    #[must_use]
+    pub fn work(&self) -> &ConnectionWork {
+        &self.work
+    }
+
+    /// Counts what threads did for the connection since this was last called towards a limit of
+    /// their time that may be none; answers for how long the client is to be throttled.
+    pub fn charge_time(&self, limit: Option<Limit>) -> Charging {
+        let Some(limit) = limit else {
+            return Charging::Free;
+        };
+        let time = self.node.quotas().time_of(self.work.take());
+        let used = Charge {
+            value: thread_percent(time),
+            mode: ChargeMode::Always,
+        };
+        charge(&self.node, limit, used)
+    }
+
     /// Reads no further request for so long (KIP-219): its answer tells the client of it.
     pub fn mute(&self, of: (QuotaKind, Option<&str>), wait: Duration) {
         if !wait.is_zero() {
@@ -193,4 +215,9 @@ impl RequestContext {
             }
         }
     }
+}
+
+/// A thread's time as the limit counts it: percent of one thread, times seconds.
+fn thread_percent(time: Duration) -> f64 {
+    time.as_secs_f64() * 100.0
 }

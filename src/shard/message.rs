@@ -96,6 +96,8 @@ pub struct ReadMessage {
     pub from: ShardId,
     /// Its stations so far.
     pub visit: Visit,
+    /// Whether it is to be told how long the thread was at it.
+    pub is_timed: bool,
     /// One answer a partition, in their order.
     pub reply: ReplySender<(Vec<PartitionRead>, Visit)>,
 }

@@ -19,13 +19,20 @@ impl Shard {
     /// Reads all partitions of a fetch in order, then parks on them if too little was found and
     /// nothing is urgent. Between a partition's read and its parking its end may move: then it
     /// counts as woken at once.
-    pub(super) async fn handle_read(self: Rc<Self>, mut message: ReadMessage) {
-        message.visit.started_at = io::now();
-        let visit = message.visit;
+    pub(super) async fn handle_read(self: Rc<Self>, message: ReadMessage) {
+        let mut visit = message.visit;
+        visit.started_at = io::now();
         self.metrics().record_stage(Stage::Queue, visit.queue());
         if visit.is_hop {
             self.metrics().record_stage(Stage::Hop, visit.hop());
         }
+        let read = self.read_all(&message);
+        let (answers, busy) = io::busy_time(message.is_timed, read).await;
+        visit.busy = busy;
+        message.reply.send((answers, visit));
+    }
+
+    async fn read_all(&self, message: &ReadMessage) -> Vec<PartitionRead> {
         let mut answers: Vec<PartitionRead> = Vec::with_capacity(message.specs.len());
         let (mut found, mut memory, mut needed, mut urgent) = (0, 0, 0, false);
         for spec in &message.specs {
@@ -51,9 +58,9 @@ impl Shard {
         }
         // What waits for memory alone is read again as soon as that is there.
         if found < message.park_below && !urgent && needed == 0 {
-            self.park(&message, &mut answers);
+            self.park(message, &mut answers);
         }
-        message.reply.send((answers, visit));
+        answers
     }
 
     fn park(&self, message: &ReadMessage, answers: &mut [PartitionRead]) {

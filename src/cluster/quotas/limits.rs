@@ -80,6 +80,8 @@ impl ClientLimits {
 pub struct AddressRates {
     of_any: Option<f64>,
     named: HashMap<IpAddr, f64>,
+    /// By names that are no addresses.
+    of_hosts: Vec<(String, f64)>,
 }
 
 impl AddressRates {
@@ -90,16 +92,43 @@ impl AddressRates {
     }
 }
 
+/// The addresses of hosts that limits name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostAddresses {
+    /// Which of several counts: the one that was asked for last.
+    pub order: u64,
+    /// By the hosts' names.
+    pub known: BTreeMap<String, Vec<IpAddr>>,
+}
+
+/// The limits of hosts that are named by what is no address.
+#[must_use]
+pub fn of_host_names(quotas: &BTreeMap<QuotaEntity, QuotaValues>) -> BTreeMap<String, QuotaValues> {
+    let named = quotas.iter().filter_map(|(entity, values)| {
+        let name = entity.get("ip")?.as_ref()?;
+        let is_name = name.parse::<IpAddr>().is_err();
+        is_name.then(|| (name.clone(), values.clone()))
+    });
+    named.collect()
+}
+
 impl QuotaLimits {
-    /// The limits of an image. What is no positive number limits nothing.
+    /// The limits of an image. What is no positive number limits nothing. A host's name stands for
+    /// its addresses, each of which has the limit for itself; one's own limit counts before it.
     #[must_use]
-    pub fn of(quotas: &BTreeMap<QuotaEntity, QuotaValues>) -> Self {
+    pub fn of(quotas: &BTreeMap<QuotaEntity, QuotaValues>, hosts: &HostAddresses) -> Self {
         let mut limits = Self::default();
         for (entity, values) in quotas {
             for (key, value) in values {
                 if value.0.is_finite() && value.0 > 0.0 {
                     limits.set(entity, key, value.0);
                 }
+            }
+        }
+        for (name, bound) in std::mem::take(&mut limits.addresses.of_hosts) {
+            let addresses = hosts.known.get(&name).into_iter().flatten();
+            for address in addresses.map(IpAddr::to_canonical) {
+                limits.addresses.named.entry(address).or_insert(bound);
             }
         }
         limits
@@ -111,11 +140,12 @@ impl QuotaLimits {
             limits.set(entity, bound);
         } else if key == CONNECTION_CREATION_RATE {
             match entity.get("ip") {
-                Some(Some(name)) => {
-                    if let Ok(address) = name.parse::<IpAddr>() {
+                Some(Some(name)) => match name.parse::<IpAddr>() {
+                    Ok(address) => {
                         self.addresses.named.insert(address.to_canonical(), bound);
                     }
-                }
+                    Err(_) => self.addresses.of_hosts.push((name.clone(), bound)),
+                },
                 Some(None) => self.addresses.of_any = Some(bound),
                 None => {}
             }
@@ -182,6 +212,7 @@ impl UserLimits {
 #[derive(Debug, Default)]
 pub struct LatestLimits {
     of: Arc<BTreeMap<QuotaEntity, QuotaValues>>,
+    hosts: Arc<HostAddresses>,
     limits: Rc<QuotaLimits>,
 }
 
@@ -191,9 +222,17 @@ impl LatestLimits {
         let quotas = image.client_quotas();
         if !Arc::ptr_eq(quotas, &self.of) {
             self.of = Arc::clone(quotas);
-            self.limits = Rc::new(QuotaLimits::of(quotas));
+            self.limits = Rc::new(QuotaLimits::of(quotas, &self.hosts));
         }
         &self.limits
+    }
+
+    /// Goes by what is known of hosts now, unless that is older.
+    pub fn set_hosts(&mut self, hosts: &Arc<HostAddresses>) {
+        if hosts.order > self.hosts.order {
+            self.hosts = Arc::clone(hosts);
+            self.limits = Rc::new(QuotaLimits::of(&self.of, hosts));
+        }
     }
 
     /// Those that were last looked at.

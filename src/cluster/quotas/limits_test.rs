@@ -30,7 +30,7 @@ fn limits(parts: impl IntoIterator<Item = (Parts<'static>, f64)>) -> QuotaLimits
         let values = quotas.entry(entity(parts)).or_default();
         values.insert("consumer_byte_rate".to_owned(), Float64(bound));
     }
-    QuotaLimits::of(&quotas)
+    QuotaLimits::of(&quotas, &HostAddresses::default())
 }
 
 fn found(limits: &QuotaLimits, client: &str) -> Option<(f64, String, String)> {
@@ -97,11 +97,11 @@ fn an_address_has_its_own_rate_or_that_of_all() {
     let rate = |bound| QuotaValues::from([(CONNECTION_CREATION_RATE.to_owned(), Float64(bound))]);
     let mut quotas = BTreeMap::from([(ip(Some("10.0.0.1")), rate(5.0))]);
     let (own, other) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-    let limits = QuotaLimits::of(&quotas);
+    let limits = QuotaLimits::of(&quotas, &HostAddresses::default());
     assert_eq!(limits.addresses().of(own), Some(5.0));
     assert_eq!(limits.addresses().of(other), None);
     quotas.insert(ip(None), rate(7.0));
-    let limits = QuotaLimits::of(&quotas);
+    let limits = QuotaLimits::of(&quotas, &HostAddresses::default());
     assert_eq!(limits.addresses().of(own), Some(5.0));
     assert_eq!(limits.addresses().of(other), Some(7.0));
 }
@@ -136,4 +136,50 @@ fn lookups_agree_with_a_search_in_order() {
         });
         assert_eq!(found(&limits, "app").map(|found| found.0), expected);
     }
+}
+
+#[test]
+fn a_hosts_name_stands_for_its_addresses_once_they_are_known() {
+    let ip = |name: &str| QuotaEntity::from([("ip".to_owned(), Some(name.to_owned()))]);
+    let rate = |bound| QuotaValues::from([(CONNECTION_CREATION_RATE.to_owned(), Float64(bound))]);
+    let [one, two, three]: [IpAddr; 3] =
+        ["10.0.0.1", "10.0.0.2", "::1"].map(|text| text.parse().unwrap());
+    let quotas = BTreeMap::from([
+        (ip("10.0.0.2"), rate(2.0)),
+        (ip("app.example"), rate(5.0)),
+        (ip("gone.example"), rate(7.0)),
+    ]);
+    let names = of_host_names(&quotas);
+    assert_eq!(
+        names.into_iter().collect::<Vec<_>>(),
+        [
+            ("app.example".to_owned(), rate(5.0)),
+            ("gone.example".to_owned(), rate(7.0))
+        ]
+    );
+    let mapped = "::ffff:10.0.0.1".parse().unwrap();
+    let hosts = |order, addresses: &[IpAddr]| {
+        let known = BTreeMap::from([
+            ("app.example".to_owned(), addresses.to_vec()),
+            ("gone.example".to_owned(), Vec::new()),
+            ("other.example".to_owned(), vec![three]),
+        ]);
+        Arc::new(HostAddresses { order, known })
+    };
+    let mut latest = LatestLimits {
+        limits: Rc::new(QuotaLimits::of(&quotas, &HostAddresses::default())),
+        of: Arc::new(quotas),
+        ..LatestLimits::default()
+    };
+    let told = |latest: &LatestLimits| {
+        [one, two, three].map(|address| latest.known().addresses().of(address))
+    };
+    assert_eq!(told(&latest), [None, Some(2.0), None], "not known yet");
+    latest.set_hosts(&hosts(2, &[mapped, two]));
+    let its_own = Some(2.0);
+    assert_eq!(told(&latest), [Some(5.0), its_own, None]);
+    latest.set_hosts(&hosts(1, &[three]));
+    assert_eq!(told(&latest), [Some(5.0), its_own, None], "what is older");
+    latest.set_hosts(&hosts(3, &[three]));
+    assert_eq!(told(&latest), [None, its_own, Some(5.0)]);
 }

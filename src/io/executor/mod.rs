@@ -38,7 +38,7 @@ pub(super) use task::LocalWaker;
 
 use super::driver::{Completion, Driver, Handle, Operation, OperationId, Wait, panic_reason};
 use super::runtime::{Leftovers, PanicPolicy};
-use super::task::TaskClass;
+use super::task::{Spent, TaskClass};
 use crate::base::time::{MonotonicNs, TimestampMs};
 use remote::Remote;
 use run_queue::RunQueues;
@@ -67,6 +67,7 @@ pub(super) struct Core {
     /// Since when the driver waits, and how long it has waited before.
     waits_since: Cell<Option<MonotonicNs>>,
     idle_ns: Cell<u64>,
+    spent: Cell<Spent>,
     yielding: Cell<bool>,
     number: u32,
     panics: PanicPolicy,
@@ -95,6 +96,7 @@ impl Core {
             poll_started: Cell::new(now),
             waits_since: Cell::new(None),
             idle_ns: Cell::new(0),
+            spent: Cell::default(),
             yielding: Cell::new(false),
             number: EXECUTORS.fetch_add(1, Ordering::Relaxed),
             panics,
@@ -130,6 +132,28 @@ impl Core {
     /// CPU time that the task running now has used in this turn of its own.
     pub(super) fn turn_used(&self) -> Duration {
         self.driver.borrow().now().since(self.poll_started.get())
+    }
+
+    /// Since when the task that runs now has its turn.
+    pub(super) fn turn_began(&self) -> MonotonicNs {
+        self.poll_started.get()
+    }
+
+    pub(super) fn spent(&self) -> Spent {
+        self.spent.get()
+    }
+
+    fn note_operation(&self, bytes: usize) {
+        let mut spent = self.spent.get();
+        spent.operations += 1;
+        spent.bytes += bytes as u64;
+        self.spent.set(spent);
+    }
+
+    fn note_polled(&self, time: Duration) {
+        let mut spent = self.spent.get();
+        spent.polled += time;
+        self.spent.set(spent);
     }
 
     /// The task that is being polled, if `waker` is its own.
@@ -252,6 +276,7 @@ impl Core {
             }
             self.read_clock();
             let now = self.now.get();
+            self.note_polled(now.since(before));
             self.queues.borrow_mut().charge(class, now.since(before));
             if now.since(started) >= REAP_INTERVAL {
                 break;
@@ -379,6 +404,11 @@ impl Core {
 
     fn deliver(&self, completed: &mut Vec<(OperationId, Completion)>) {
         for (id, completion) in completed.drain(..) {
+            if let Completion::Received(Ok(count), _) = &completion {
+                let mut spent = self.spent.get();
+                spent.bytes += *count as u64;
+                self.spent.set(spent);
+            }
             let delivered = self.operations.borrow_mut().deliver(id, completion);
             if let Some(waker) = delivered.waker {
                 waker.wake();

@@ -121,6 +121,7 @@ pub(in crate::io) struct OperationFuture {
 
 impl OperationFuture {
     pub(super) fn submit(core: Rc<Core>, operation: Operation, keep: Keep) -> Self {
+        core.note_operation(operation.bytes());
         let id = core.operations.borrow_mut().insert(keep);
         core.driver.borrow_mut().submit(id, operation);
         Self { core, id: Some(id) }

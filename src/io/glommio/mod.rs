@@ -55,6 +55,7 @@ pub(super) use timer::{LocalWaker, Timer};
 use super::driver::{Completion, Handle, Operation, panic_reason};
 use super::runtime::{Leftovers, PanicPolicy, RuntimeOptions};
 use super::socket;
+use super::task::Spent;
 use crate::base::time::{MonotonicNs, TimestampMs};
 use handles::{HandleTable, Resource};
 use pulse::Pulse;
@@ -168,6 +169,16 @@ impl Core {
     /// Time that the task running now has used in this turn of its own.
     pub(super) fn turn_used(&self) -> Duration {
         clock().since(self.poll_started.get())
+    }
+
+    /// Since when the task that runs now has its turn.
+    pub(super) fn turn_began(&self) -> MonotonicNs {
+        self.poll_started.get()
+    }
+
+    /// Not known here.
+    pub(super) fn spent(&self) -> Spent {
+        Spent::default()
     }
 
     pub(super) fn submit(self: &Rc<Self>, operation: Operation, keep: Keep) -> OperationFuture {

@@ -2,8 +2,10 @@
 //!
 //! The controller decides ([`crate::cluster::decide::alter_quotas`]); the answer leaves when the
 //! limits are durable and in force on every shard. Hosts' names are looked up before, on a thread
-//! of their own, for the controller is not to wait for it. A connection has the limits of the
-//! address that it comes from: those of a host's name are kept and told, and limit nobody.
+//! of their own, for the controller is not to wait for it; a name without an address is refused. A
+//! connection has the limits of the address that it comes from: a name stands for the addresses
+//! that it has when its limit is set and when the broker starts, all of them where Kafka takes the
+//! first, and is in force as soon as the system has told them.
 
 use std::net::{IpAddr, ToSocketAddrs};
 

@@ -39,7 +39,6 @@ use crate::partition::Isolation;
 use crate::server::connection::{Answer, CloseReason, Outcome};
 use crate::server::context::RequestContext;
 use crate::server::fetch_session::FetchPlan;
-use crate::server::quota::busy_time;
 use crate::shard::Credit;
 use crate::wire::header::RequestHeader;
 use crate::wire::messages::fetch::{FetchRequest, FetchResponse};
@@ -170,11 +169,11 @@ async fn answer(
 ) -> (FetchResponse, Option<Charge>, StageTimes) {
     let targets: Vec<Target> = resolve(context, &plan.targets, parameters.is_follower);
     let mut run = FetchRun::new(context, targets, parameters, overhead);
-    let ((), busy) = busy_time(limits.has_time(), run.read_until_enough()).await;
+    run.read_until_enough().await;
     let (targets, charge, times) = run.finish();
     if limits.counts() {
         // Few have limits: what they need takes no room in the task of all.
-        let charged = Box::pin(limits.charge(context, &targets, busy));
+        let charged = Box::pin(limits.charge(context, &targets));
         if let Some(wait) = charged.await {
             let response = response::throttled(context, plan, wait);
             drop(targets);

@@ -59,13 +59,14 @@ pub mod produce;
 pub mod update_features;
 pub mod sync_group;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Context;
 use std::time::Duration;
 
 use super::connection::{Answer, CloseReason, Outcome, Progress, guarded};
 use super::context::RequestContext;
-use super::quota::busy_time;
 use crate::base::ids::CorrelationId;
 use crate::base::limits::KIB;
 use crate::cluster::quotas::QuotaKind;
@@ -258,7 +259,9 @@ impl Call<'_> {
         let spawned_at = io::now();
         let task = async move {
             let started_at = io::now();
-            let mut outcome = guarded(handler(&context, &header, request)).await;
+            let mut handled = pin!(guarded(handler(&context, &header, request)));
+            let poll = |waker: &mut Context<'_>| context.work().poll(handled.as_mut(), waker);
+            let mut outcome = poll_fn(poll).await;
             if let Ok(answer) = &mut outcome {
                 let spent = answer.times.sum();
                 let handled = io::clock().since(started_at).saturating_sub(spent);
@@ -281,8 +284,8 @@ async fn metered<R: Message>(
 ) -> R {
     let client_id = header.client_id.as_deref();
     let limit = context.limit(QuotaKind::Request, client_id);
-    let (mut response, busy) = busy_time(limit.is_some(), handled).await;
-    let wait = context.charge(limit, thread_percent(busy)).await;
+    let mut response = handled.await;
+    let wait = context.charge_time(limit).await;
     let ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
     let Some(told) = response.throttle_time_ms() else {
         context.mute((QuotaKind::Request, client_id), wait);
@@ -296,11 +299,6 @@ async fn metered<R: Message>(
     let wait = Duration::from_millis(u64::try_from(*told).unwrap_or(0));
     context.mute((kind, client_id), wait);
     response
-}
-
-/// A thread's time as the limit counts it: percent of one thread, times seconds.
-pub(in crate::server) fn thread_percent(busy: Duration) -> f64 {
-    busy.as_secs_f64() * 100.0
 }
 
 /// Reads a request's body.

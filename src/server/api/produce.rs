@@ -9,7 +9,7 @@
 //! is sent, and a failure closes the connection (`KafkaApis.handleProduceRequest`).
 //!
 //! Its client's limits are those of bytes, which are counted before a request is started, and of
-//! threads' time, unless acks=0: what it takes to read the request and to append its batches.
+//! threads' time: what it takes to read the request and to append its batches.
 //!
 //! Null records: Kafka never answers; here they are INVALID_RECORD. A refusal by the log comes with
 //! its text also where Kafka keeps it to itself (a base offset that is not 0). The records at fault
@@ -79,7 +79,6 @@ pub fn start(
     throttle: Duration,
 ) -> Result<Progress, CloseReason> {
     let limit = context.limit(QuotaKind::Request, header.client_id.as_deref());
-    let began = limit.is_some().then(io::clock);
     let frame_bytes = reader.remaining();
     let request: ProduceRequest = decode(&mut reader, header)?;
     let timeout = u64::try_from(request.timeout_ms).unwrap_or(0);
@@ -113,8 +112,8 @@ pub fn start(
         ..ProduceResponse::default()
     };
     let mut in_flight = ProduceInFlight::new(context, header, (response, waits), required_acks);
-    if let (Some(limit), Some(began)) = (limit, began) {
-        in_flight.meter(limit, io::clock().since(began), header.client_id.clone());
+    if let Some(limit) = limit {
+        in_flight.meter(limit, header.client_id.clone());
     }
     Ok(Progress::Produce(in_flight))
 }

@@ -28,7 +28,9 @@ mod reader;
 mod writer;
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -158,8 +160,17 @@ impl Connection {
         node.metrics().add(Counter::ConnectionsOpened, 1);
         tracing::debug!("a connection from {peer} opens");
         let number = node.connections().add(Rc::clone(&connection));
-        io::spawn(TaskClass::Produce, Rc::clone(&connection).write());
-        io::spawn(TaskClass::Produce, connection.read(number));
+        let writer = Rc::clone(&connection);
+        io::spawn(TaskClass::Produce, async move {
+            let mut writing = pin!(Rc::clone(&writer).write());
+            let work = writer.context.work();
+            poll_fn(|waker| work.poll(writing.as_mut(), waker)).await;
+        });
+        io::spawn(TaskClass::Produce, async move {
+            let mut reading = pin!(Rc::clone(&connection).read(number));
+            let work = connection.context.work();
+            poll_fn(|waker| work.poll(reading.as_mut(), waker)).await;
+        });
     }
 
     async fn read(self: Rc<Self>, number: u64) {

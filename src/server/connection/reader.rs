@@ -83,6 +83,7 @@ impl Connection {
                 .metrics()
                 .add(Counter::BytesReceived, count as u64);
             self.activity.note(io::now(), count);
+            self.context.work().note_socket(count);
             buffer.note_arrival(io::now());
         }
     }
@@ -166,6 +167,8 @@ impl Connection {
             ..
         } = whole;
         let mut times = StageTimes::default();
+        let limit = (self.context).limit(QuotaKind::Request, header.client_id.as_deref());
+        self.context.work().set_counted(limit.is_some());
         let (granted_at, started_at) = (io::now(), io::clock());
         times.add(Stage::Read, granted_at.since(received_at));
         let metrics = self.node.metrics();

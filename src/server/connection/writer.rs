@@ -126,6 +126,7 @@ impl Connection {
             return false;
         }
         self.activity.note(io::now(), 0);
+        self.context.work().note_socket(bytes);
         self.node.metrics().add(Counter::BytesSent, bytes as u64);
         true
     }

@@ -10,23 +10,28 @@
 //! counted before it was changed nothing is forgotten.
 
 mod accounts;
-mod busy;
+mod prices;
+mod work;
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 pub use accounts::{ACCOUNTS_MAX, Accounts, Charge, ChargeMode};
-pub use busy::busy_time;
+pub use prices::{Prices, ThreadUse};
+pub use work::{ConnectionWork, Work};
 
 use super::node::Node;
 use crate::base::ids::ShardId;
 use crate::cluster::image::Image;
-use crate::cluster::quotas::limits::{LatestLimits, Limit, QuotaAccount, QuotaLimits};
+use crate::cluster::quotas::limits::{
+    HostAddresses, LatestLimits, Limit, QuotaAccount, QuotaLimits,
+};
 use crate::cluster::quotas::{ANONYMOUS, QuotaKind, Windows};
 use crate::io;
 use crate::io::reply::{ReplyReceiver, reply_slot};
@@ -38,6 +43,7 @@ use crate::shard::{Shard, ShardMessage};
 pub struct ClientQuotas {
     limits: RefCell<LatestLimits>,
     accounts: RefCell<Accounts<QuotaAccount>>,
+    prices: Prices,
     windows: Windows,
 }
 
@@ -48,6 +54,7 @@ impl ClientQuotas {
         let quotas = Self {
             limits: RefCell::default(),
             accounts: RefCell::default(),
+            prices: Prices::default(),
             windows,
         };
         quotas.set_image(image);
@@ -57,6 +64,11 @@ impl ClientQuotas {
     /// Goes by the limits of another image.
     pub fn set_image(&self, image: &Image) {
         self.limits.borrow_mut().of(image);
+    }
+
+    /// Takes what the system knows of the hosts that limits name.
+    pub fn set_hosts(&self, hosts: &Arc<HostAddresses>) {
+        self.limits.borrow_mut().set_hosts(hosts);
     }
 
     /// All limits.
@@ -83,6 +95,13 @@ impl ClientQuotas {
     #[must_use]
     pub fn windows(&self) -> Windows {
         self.windows
+    }
+
+    /// How long this shard's thread was at some work for a client.
+    #[must_use]
+    pub fn time_of(&self, work: Work) -> Duration {
+        self.prices.learn(ThreadUse::now());
+        self.prices.time_of(work)
     }
 
     fn charge(&self, limit: Limit, charge: Charge) -> Duration {

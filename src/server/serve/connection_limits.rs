@@ -15,6 +15,7 @@ use crate::base::config::BrokerConfig;
 use crate::base::ids::ShardId;
 use crate::base::time::MonotonicNs;
 use crate::cluster::quotas::Windows;
+use crate::cluster::quotas::limits::HostAddresses;
 use crate::io;
 use crate::io::reply::reply_slot;
 use crate::server::node::Node;
@@ -137,6 +138,25 @@ impl AddressLimits {
     pub fn limit(&self, address: IpAddr) -> Option<usize> {
         let limit = *self.overrides.get(&address).unwrap_or(&self.all);
         (limit < UNLIMITED).then_some(limit)
+    }
+}
+
+/// What the system knows of hosts now. Not for a shard's thread either.
+#[must_use]
+pub fn addresses_of(names: Vec<String>, order: u64) -> HostAddresses {
+    let known = names.into_iter().map(|name| {
+        let found = match (name.as_str(), 0).to_socket_addrs() {
+            Ok(found) => found.map(|at| at.ip()).collect(),
+            Err(error) => {
+                tracing::warn!("the connections of {name} are not limited: {error}");
+                Vec::new()
+            }
+        };
+        (name, found)
+    });
+    HostAddresses {
+        order,
+        known: known.collect(),
     }
 }
 

@@ -10,12 +10,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection_limits::AddressLimits;
+use super::connection_limits::{AddressLimits, addresses_of};
 use super::hosting::{self, HostOrder};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{ShardId, TopicPartition, Uuid};
 use crate::cluster::effective;
-use crate::cluster::image::{Image, PartitionImage, TopicImage};
+use crate::cluster::image::{Image, PartitionImage, QuotaValues, TopicImage};
+use crate::cluster::quotas::limits::of_host_names;
 use crate::io::reply::{ReplyReceiver, reply_slot};
 use crate::io::{self, InboxSender, TaskClass};
 use crate::server::node::{Node, has_limits_of};
@@ -31,6 +32,8 @@ pub struct Publisher {
     state: RefCell<State>,
     /// The settings whose limits of addresses the shards have.
     limited: RefCell<Option<Arc<BrokerConfig>>>,
+    /// The limits of hosts' names that the shards have, and how often they were others before.
+    limited_hosts: RefCell<(u64, BTreeMap<String, QuotaValues>)>,
 }
 
 struct State {
@@ -69,6 +72,7 @@ impl Publisher {
             senders,
             config,
             limited: RefCell::default(),
+            limited_hosts: RefCell::default(),
             state: RefCell::new(State {
                 placement: Placement::new(shards),
                 hosted: HashMap::new(),
@@ -101,6 +105,7 @@ impl Publisher {
         let router = self.router_without(&failed);
         self.replace(&image, &config, &router).await;
         self.resolve_names(&config);
+        self.resolve_hosts(&image);
         let mut waits = Vec::new();
         for (shard, ids) in change.delete {
             let delete = move |shard: Rc<Shard>| hosting::delete_all(shard, ids);
@@ -131,8 +136,7 @@ impl Publisher {
         }
     }
 
-    /// Has the addresses of hosts' names looked up where limits are set for names and have changed.
-    /// The system's answer may take long: a thread waits for it, and shards get what it says.
+    /// Has the addresses of hosts' names looked up where settings limit names and have changed.
     fn resolve_names(&self, config: &Arc<BrokerConfig>) {
         let mut limited = self.limited.borrow_mut();
         let is_known = (limited.as_ref()).is_some_and(|before| has_limits_of(before, config));
@@ -140,22 +144,53 @@ impl Publisher {
         if is_known || !AddressLimits::has_names(config) {
             return;
         }
-        let (reply, resolved) = reply_slot();
         let names = Arc::clone(config);
-        let look_up = move || reply.send(Arc::new(AddressLimits::resolved(&names)));
-        let thread = std::thread::Builder::new().name("coreline-names".to_owned());
-        if let Err(error) = thread.spawn(look_up) {
-            tracing::warn!("max.connections.per.ip.overrides: no name is resolved: {error}");
+        let config = Arc::clone(config);
+        self.look_up(
+            move || AddressLimits::resolved(&names),
+            move |node, limits| node.set_address_limits(&config, limits),
+        );
+    }
+
+    /// The same for the limits of clients.
+    fn resolve_hosts(&self, image: &Image) {
+        let limits = of_host_names(image.client_quotas());
+        let mut limited = self.limited_hosts.borrow_mut();
+        if limits == limited.1 {
             return;
         }
-        let (senders, config) = (self.senders.clone(), Arc::clone(config));
+        let names: Vec<String> = limits.keys().cloned().collect();
+        let order = limited.0 + 1;
+        *limited = (order, limits);
+        if !names.is_empty() {
+            self.look_up(
+                move || addresses_of(names, order),
+                |node, hosts| node.quotas().set_hosts(hosts),
+            );
+        }
+    }
+
+    /// Has a thread wait for what the system says of names, which may take long, and gives that to
+    /// all shards.
+    fn look_up<T: Send + Sync + 'static>(
+        &self,
+        look_up: impl FnOnce() -> T + Send + 'static,
+        set: impl Fn(&Node, &Arc<T>) + Clone + Send + 'static,
+    ) {
+        let (reply, found) = reply_slot();
+        let thread = std::thread::Builder::new().name("coreline-names".to_owned());
+        if let Err(error) = thread.spawn(move || reply.send(Arc::new(look_up()))) {
+            tracing::warn!("limits of hosts' names: no name is resolved: {error}");
+            return;
+        }
+        let senders = self.senders.clone();
         io::spawn(TaskClass::Background, async move {
-            let Some(limits) = resolved.await else { return };
+            let Some(found) = found.await else { return };
             for sender in &senders {
-                let (config, limits) = (Arc::clone(&config), Arc::clone(&limits));
+                let (found, set) = (Arc::clone(&found), set.clone());
                 let set = move |shard: &Rc<Shard>| {
                     if let Some(node) = shard.attachment::<Node>() {
-                        node.set_address_limits(&config, &limits);
+                        set(&node, &found);
                     }
                 };
                 send(sender, ShardMessage::Run(Box::new(set))).await;

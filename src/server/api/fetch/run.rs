@@ -268,6 +268,7 @@ impl<'a> FetchRun<'a> {
                         fetch: self.fetch,
                         from: shard.id(),
                         visit: Visit::sent(io::now()),
+                        is_timed: self.context.work().is_counted(),
                         reply,
                     };
                     shard.send(owner, ShardMessage::Read(message));
@@ -289,6 +290,7 @@ impl<'a> FetchRun<'a> {
             let gone = |place: &u32| PartitionRead::failed(*place, PartitionError::NotLeader);
             (asked.places.iter().map(gone).collect(), Visit::default())
         });
+        self.context.work().add(visit.busy);
         let found: usize = answers.iter().map(|answer| answer.bytes).sum();
         let urgent = answers.iter().any(PartitionRead::is_urgent);
         let is_short = answers.iter().any(|answer| answer.needed > 0);

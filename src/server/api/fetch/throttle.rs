@@ -9,7 +9,6 @@ use super::FetchParameters;
 use super::targets::Target;
 use crate::cluster::quotas::QuotaKind;
 use crate::cluster::quotas::limits::Limit;
-use crate::server::api::thread_percent;
 use crate::server::context::RequestContext;
 use crate::server::quota::{Charge, ChargeMode, charge};
 
@@ -42,12 +41,6 @@ impl<'a> FetchLimits<'a> {
         self.bytes.is_some() || self.request.is_some()
     }
 
-    /// Whether threads' time is limited.
-    #[must_use]
-    pub fn has_time(&self) -> bool {
-        self.request.is_some()
-    }
-
     /// No more is read than could ever be had at once.
     pub fn curtail(&self, context: &RequestContext, parameters: &mut FetchParameters) {
         if let Some(limit) = &self.bytes {
@@ -58,16 +51,11 @@ impl<'a> FetchLimits<'a> {
         }
     }
 
-    /// Counts a fetch for which the thread took `busy`, and what it has found where the client may
-    /// have that. Where not, answers for how long it is to wait.
-    pub async fn charge(
-        self,
-        context: &RequestContext,
-        targets: &[Target],
-        busy: Duration,
-    ) -> Option<Duration> {
+    /// Counts the time that a fetch took, and what it has found where the client may have that.
+    /// Where not, answers for how long it is to wait.
+    pub async fn charge(self, context: &RequestContext, targets: &[Target]) -> Option<Duration> {
         let has_time = self.request.is_some();
-        let for_time = context.charge(self.request, thread_percent(busy)).await;
+        let for_time = context.charge_time(self.request).await;
         let mut for_bytes = Duration::ZERO;
         if let Some(limit) = self.bytes {
             let used = Charge {

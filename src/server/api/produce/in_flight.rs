@@ -13,7 +13,6 @@ use crate::base::ids::{CorrelationId, TopicPartition};
 use crate::cluster::quotas::limits::Limit;
 use crate::io::reply::ReplyReceiver;
 use crate::log::AppendError;
-use crate::metrics::Stage;
 use crate::partition::{
     AppendFailure, AppendOutcome, AppendReply, AppendTimes, PartitionError, RequiredAcks,
     error_is_of_records,
@@ -75,6 +74,8 @@ pub struct ProduceInFlight {
     waits: Few<Wait>,
     /// Of the part that was answered last.
     times: AppendTimes,
+    /// How long the owners were at all parts.
+    busy: Duration,
     metering: Option<Box<Metering>>,
 }
 
@@ -95,15 +96,14 @@ impl ProduceInFlight {
             response,
             waits,
             times: AppendTimes::default(),
+            busy: Duration::ZERO,
             metering: None,
         }
     }
 
-    /// Has its threads' time counted towards a limit, unless nobody is told of it.
-    pub fn meter(&mut self, limit: Limit, busy: Duration, client_id: Option<String>) {
-        if self.required_acks != RequiredAcks::None {
-            self.metering = Some(Box::new(Metering::new(limit, busy, client_id)));
-        }
+    /// Has its threads' time counted towards a limit.
+    pub fn meter(&mut self, limit: Limit, client_id: Option<String>) {
+        self.metering = Some(Box::new(Metering::new(limit, client_id)));
     }
 
     /// The outcome once every owner has answered.
@@ -118,6 +118,7 @@ impl ProduceInFlight {
                 Poll::Ready(answer) => {
                     wait.outcomes = None;
                     let outcomes = answer.map(|answer| {
+                        self.busy += answer.times.busy;
                         if answer.times.answered_at >= self.times.answered_at {
                             self.times = answer.times;
                         }
@@ -131,8 +132,7 @@ impl ProduceInFlight {
             return Poll::Pending;
         }
         if let Some(metering) = &mut self.metering {
-            let appended = self.times.stages().get(Stage::Append);
-            let Poll::Ready(wait) = metering.poll(&self.context, appended, context) else {
+            let Poll::Ready(wait) = metering.poll(&self.context, self.busy, context) else {
                 return Poll::Pending;
             };
             let ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);

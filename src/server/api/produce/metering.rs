@@ -6,26 +6,22 @@ use std::time::Duration;
 
 use crate::cluster::quotas::QuotaKind;
 use crate::cluster::quotas::limits::Limit;
-use crate::server::api::thread_percent;
 use crate::server::context::RequestContext;
-use crate::server::quota::{Charge, ChargeMode, Charging, charge};
+use crate::server::quota::Charging;
 
 /// A produce that counts towards a limit of threads' time.
 pub struct Metering {
     limit: Option<Limit>,
-    /// On the connection's own thread.
-    busy: Duration,
     client_id: Option<String>,
     charging: Charging,
 }
 
 impl Metering {
-    /// A produce that has been started, for which the thread took `busy`.
+    /// A produce that has been started.
     #[must_use]
-    pub fn new(limit: Limit, busy: Duration, client_id: Option<String>) -> Self {
+    pub fn new(limit: Limit, client_id: Option<String>) -> Self {
         Self {
             limit: Some(limit),
-            busy,
             client_id,
             charging: Charging::Free,
         }
@@ -40,11 +36,8 @@ impl Metering {
         context: &mut Context<'_>,
     ) -> Poll<Duration> {
         if let Some(limit) = self.limit.take() {
-            let used = Charge {
-                value: thread_percent(self.busy + appended),
-                mode: ChargeMode::Always,
-            };
-            self.charging = charge(of.node(), limit, used);
+            of.work().add(appended);
+            self.charging = of.charge_time(Some(limit));
         }
         let polled = Pin::new(&mut self.charging).poll(context);
         if let Poll::Ready(wait) = polled {
