@@ -365,16 +365,23 @@ impl GroupCoordinator {
         }
     }
 
-    /// How much more memory a join takes: little or none where the member is known.
+    /// How much more memory a join takes: little or none where the member is known, and where a
+    /// static one comes back under a new id.
     fn growth(&self, join: &Join) -> usize {
         let member = join.member_bytes();
-        match self.groups.get(&join.group_id) {
-            None => GROUP_BYTES + 2 * join.group_id.len() + member,
-            Some(group) => {
-                let known = group.members.get(&join.member_id).map_or(0, Member::bytes);
-                member.saturating_sub(known)
-            }
-        }
+        let Some(group) = self.groups.get(&join.group_id) else {
+            return GROUP_BYTES + 2 * join.group_id.len() + member;
+        };
+        let known = match &join.instance_id {
+            Some(instance_id) if join.member_id.is_empty() => group
+                .static_members
+                .get(instance_id)
+                .unwrap_or(&join.member_id),
+            _ => &join.member_id,
+        };
+        let known = group.members.get(known).map_or(0, Member::bytes);
+        let protocol_type = group.protocol_type.as_ref().map_or(0, String::len);
+        member.saturating_sub(known + protocol_type)
     }
 
     fn sync(&mut self, ticket: Ticket, sync: Sync) {

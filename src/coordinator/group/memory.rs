@@ -3,6 +3,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
+
+use crate::base::time::MonotonicNs;
 
 /// A group without its name and its members, its tables included.
 pub const GROUP_BYTES: usize = 1_024;
@@ -15,10 +18,15 @@ pub const PENDING_MEMBER_BYTES: usize = 512;
 /// An offset without its metadata.
 pub const OFFSET_BYTES: usize = 256;
 
+/// How often it is told at most that something was refused.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
+
 /// The account of one shard.
 #[derive(Clone, Debug)]
 pub struct GroupMemory {
     used: Rc<Cell<usize>>,
+    refused: Rc<Cell<u64>>,
+    told_at: Rc<Cell<Option<MonotonicNs>>>,
     bytes_max: usize,
 }
 
@@ -29,6 +37,8 @@ impl GroupMemory {
     pub fn new(bytes_max: usize) -> Self {
         Self {
             used: Rc::default(),
+            refused: Rc::default(),
+            told_at: Rc::default(),
             bytes_max,
         }
     }
@@ -43,6 +53,17 @@ impl GroupMemory {
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.get()
+    }
+
+    /// How much was refused since this last said so, at most every ten seconds.
+    #[must_use]
+    pub fn refused_untold(&self, now: MonotonicNs) -> Option<u64> {
+        let is_quiet = |at: MonotonicNs| now.since(at) < TOLD_AFTER;
+        if self.refused.get() == 0 || self.told_at.get().is_some_and(is_quiet) {
+            return None;
+        }
+        self.told_at.set(Some(now));
+        Some(self.refused.take())
     }
 }
 
@@ -61,9 +82,12 @@ impl Charge {
         }
     }
 
-    /// Whether so much more fits.
+    /// Whether so much more fits; what does not is refused.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.memory.used().saturating_add(bytes) <= self.memory.bytes_max
+        let fits = self.memory.used().saturating_add(bytes) <= self.memory.bytes_max;
+        let refused = &self.memory.refused;
+        refused.set(refused.get() + u64::from(!fits));
+        fits
     }
 
     pub fn add(&mut self, bytes: usize) {
@@ -110,5 +134,20 @@ mod tests {
         assert_eq!((memory.used(), other.own()), (40, 40));
         drop(other);
         assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn what_is_refused_is_told_every_ten_seconds_at_most() {
+        let memory = GroupMemory::new(100);
+        let charge = Charge::new(&memory);
+        let at = |ms: u64| MonotonicNs(ms * 1_000_000);
+        assert!(charge.has_room(100));
+        assert_eq!(memory.refused_untold(at(1)), None);
+        assert!(!charge.has_room(101) && !charge.has_room(102));
+        assert_eq!(memory.refused_untold(at(2)), Some(2));
+        assert!(!charge.has_room(103));
+        assert_eq!(memory.refused_untold(at(10_001)), None);
+        assert_eq!(memory.refused_untold(at(10_002)), Some(1));
+        assert_eq!(memory.refused_untold(at(90_000)), None);
     }
 }

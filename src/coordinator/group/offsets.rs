@@ -12,7 +12,10 @@ use crate::base::ids::PartitionIndex;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OffsetEntry {
     committed: Option<CommittedOffset>,
+    /// By the order of their writes.
     pending: VecDeque<(WriteId, Option<CommittedOffset>)>,
+    /// Of all values: one request may set one offset thousands of times.
+    bytes: usize,
 }
 
 impl OffsetEntry {
@@ -37,15 +40,58 @@ impl OffsetEntry {
 
     /// Memory that is charged for it.
     pub fn bytes(&self) -> usize {
-        let values: usize = (self.values())
-            .map(|value| OFFSET_BYTES + value.metadata.len())
-            .sum();
-        values.max(OFFSET_BYTES)
+        self.bytes.max(OFFSET_BYTES)
     }
 
     fn is_void(&self) -> bool {
         self.committed.is_none() && self.pending.is_empty()
     }
+
+    fn push(&mut self, write: WriteId, value: Option<CommittedOffset>) {
+        self.bytes += bytes_of(value.as_ref());
+        self.pending.push_back((write, value));
+    }
+
+    fn set(&mut self, value: Option<CommittedOffset>) {
+        self.bytes += bytes_of(value.as_ref());
+        self.bytes -= bytes_of(self.committed.as_ref());
+        self.committed = value;
+    }
+
+    /// `write` is in the log, and those before it, or they are not at all.
+    fn store(&mut self, write: WriteId) {
+        let upto = self.pending.partition_point(|one| one.0 <= write);
+        let mut last = None;
+        for (of, value) in self.pending.drain(..upto) {
+            self.bytes -= bytes_of(value.as_ref());
+            last = Some((of, value));
+        }
+        if let Some((of, value)) = last
+            && of == write
+        {
+            self.set(value);
+        }
+    }
+
+    fn give_up(&mut self, write: WriteId) {
+        let from = self.pending.partition_point(|one| one.0 < write);
+        let upto = self.pending.partition_point(|one| one.0 <= write);
+        for (_, value) in self.pending.drain(from..upto) {
+            self.bytes -= bytes_of(value.as_ref());
+        }
+    }
+
+    fn forget(&mut self) {
+        self.committed = None;
+        for (_, value) in &mut self.pending {
+            *value = None;
+        }
+        self.bytes = 0;
+    }
+}
+
+fn bytes_of(value: Option<&CommittedOffset>) -> usize {
+    value.map_or(0, |value| OFFSET_BYTES + value.metadata.len())
 }
 
 /// Which offset.
@@ -91,9 +137,7 @@ impl Offsets {
         key: Key<'_>,
         (write, value): (WriteId, Option<CommittedOffset>),
     ) {
-        self.change(charge, key, |entry| {
-            entry.pending.push_back((write, value));
-        });
+        self.change(charge, key, |entry| entry.push(write, value));
     }
 
     /// `write` is committed, or has failed.
@@ -103,34 +147,20 @@ impl Offsets {
         key: Key<'_>,
         (write, is_committed): (WriteId, bool),
     ) {
-        self.change(charge, key, |entry| {
-            if !is_committed {
-                entry.pending.retain(|one| one.0 != write);
-                return;
-            }
-            // Those before it are in the log before it, or not at all.
-            let upto = entry.pending.partition_point(|one| one.0 <= write);
-            if let Some((last, value)) = entry.pending.drain(..upto).next_back()
-                && last == write
-            {
-                entry.committed = value;
-            }
+        self.change(charge, key, |entry| match is_committed {
+            true => entry.store(write),
+            false => entry.give_up(write),
         });
     }
 
     /// An offset as the log has it.
     pub fn replay(&mut self, charge: &mut Charge, key: Key<'_>, value: Option<CommittedOffset>) {
-        self.change(charge, key, |entry| entry.committed = value);
+        self.change(charge, key, |entry| entry.set(value));
     }
 
     /// Nobody is told an offset from now on, whatever comes of the writes under way.
     pub fn forget(&mut self, charge: &mut Charge, key: Key<'_>) {
-        self.change(charge, key, |entry| {
-            entry.committed = None;
-            for (_, value) in &mut entry.pending {
-                *value = None;
-            }
-        });
+        self.change(charge, key, OffsetEntry::forget);
     }
 
     fn change(
@@ -177,6 +207,50 @@ impl Offsets {
         }
         if topics.is_empty() {
             self.groups.remove(group_id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::{LeaderEpoch, Offset, TopicId};
+    use crate::base::random::Random;
+    use crate::base::time::TimestampMs;
+
+    fn value(metadata: usize) -> Option<CommittedOffset> {
+        Some(CommittedOffset {
+            offset: Offset(1),
+            leader_epoch: LeaderEpoch(1),
+            metadata: "m".repeat(metadata),
+            committed_at: TimestampMs(1),
+            expires_at: TimestampMs::NONE,
+            topic_id: TopicId::ZERO,
+        })
+    }
+
+    /// What an entry says that it takes is what its values take, whatever has come of them.
+    #[test]
+    fn bytes_are_those_of_all_values() {
+        let mut random = Random::new(7);
+        let mut entry = OffsetEntry::default();
+        let mut last = 0_u64;
+        for _ in 0..20_000 {
+            let metadata = random.below(40) as usize;
+            let write = WriteId(last.saturating_sub(random.below(6)));
+            match random.below(9) {
+                0..=3 => {
+                    last += random.below(2);
+                    entry.push(WriteId(last), value(metadata).filter(|_| metadata > 9));
+                }
+                4..=5 => entry.store(write),
+                6 => entry.give_up(write),
+                7 => entry.set(value(metadata).filter(|_| metadata > 9)),
+                _ if metadata == 0 => entry.forget(),
+                _ => {}
+            }
+            let each = entry.values().map(|one| OFFSET_BYTES + one.metadata.len());
+            assert_eq!(entry.bytes, each.sum::<usize>());
         }
     }
 }

@@ -209,6 +209,20 @@ impl Hosted {
         let ticket = self.ticket();
         self.replies.borrow_mut().insert(ticket, reply);
         self.with(|coordinator| coordinator.handle(now(), ticket, operation));
+        self.tell_refusals();
+    }
+
+    /// Clients are told no more than that the coordinator is not available.
+    fn tell_refusals(&self) {
+        let memory = &self.options.memory;
+        if let Some(count) = memory.refused_untold(io::now()) {
+            let (used, max) = (memory.used(), memory.bytes_max());
+            tracing::warn!(
+                "groups and offsets of shard {} have {used} of {max} bytes: {count} requests for more \
+                 were refused (raise coreline.memory)",
+                self.shard.id()
+            );
+        }
     }
 
     fn has_topic(&self, name: &str, id: TopicId) -> bool {

@@ -104,6 +104,31 @@ fn groups_take_as_much_memory_as_they_may() {
     assert_eq!(harness.memory.used(), 0);
 }
 
+#[test]
+fn a_static_member_comes_back_where_there_is_no_room_for_another() {
+    let one = static_client("one");
+    let group = GROUP_BYTES + 2 * "g".len();
+    let mut harness = Harness::within(GroupConfig::default(), group + one.member_bytes());
+    let ticket = harness.join(one.clone());
+    harness.pass_ms(7_000);
+    let joined = harness.joined(ticket);
+    let member_id = joined.member_id.clone();
+    let ticket = harness.sync(&joined, &[(&member_id, "")]);
+    assert!(harness.synced(ticket).error_code.is_none());
+    assert_eq!(harness.memory.used(), group + one.member_bytes());
+    for _ in 0..3 {
+        let ticket = harness.join(static_client("one"));
+        let again = harness.joined(ticket);
+        assert!(again.error_code.is_none(), "{:?}", again.error_code);
+        assert_ne!(again.member_id, member_id);
+        assert_eq!(harness.memory.used(), group + one.member_bytes());
+    }
+    assert_eq!(
+        harness.join_code(static_client("two")),
+        ErrorCode::COORDINATOR_NOT_AVAILABLE
+    );
+}
+
 /// Each of these is a name that a client chooses, of up to 32 KiB.
 #[test]
 fn long_names_count_as_what_they_are() {

@@ -71,6 +71,34 @@ fn commits_are_refused_with_kafkas_codes() {
     assert_eq!(code, ErrorCode::REBALANCE_IN_PROGRESS);
 }
 
+/// A request may name one partition as often as it has room for: what each costs may not grow with
+/// how many there are.
+#[test]
+fn one_partition_is_set_very_often_at_little_cost() {
+    const TIMES: i64 = 50_000;
+    let mut many = commit_of("g", "topic", 0);
+    let one = many.topics[0].partitions[0].clone();
+    let partitions = (0..TIMES).map(|offset| CommitPartition {
+        offset: Offset(offset),
+        ..one.clone()
+    });
+    many.topics[0].partitions = partitions.collect();
+    let mut harness = Harness::new();
+    let began = std::time::Instant::now();
+    assert!(commit_code(&mut harness, many.clone()).is_none());
+    assert_eq!(fetched(&mut harness, "g", "topic"), TIMES - 1);
+    harness.holds = true;
+    harness.ask(Operation::CommitOffsets(many.clone()));
+    harness.ask(Operation::CommitOffsets(many));
+    harness.fail(ErrorCode::NOT_ENOUGH_REPLICAS);
+    harness.holds = false;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert_eq!(fetched(&mut harness, "g", "topic"), TIMES - 1);
+    harness.answer(Operation::DeleteGroups(vec!["g".into()]));
+    assert_eq!(harness.memory.used(), 0);
+}
+
 #[test]
 fn a_commit_counts_when_it_is_stored() {
     let mut harness = Harness::new();
