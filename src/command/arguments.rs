@@ -40,8 +40,9 @@ pub enum Command {
     /// Print the latencies of a running broker: per API key and stage, and what the slowest
     /// requests spent their time on.
     Latency(LatencyArguments),
-    /// Validate and explain a file of settings without starting: exit code 0 when a broker could
-    /// start with it, 1 when it would refuse, 2 when the file cannot be read.
+    /// Validate and explain a file of settings without starting: exit code 0 when they are valid,
+    /// 1 when a broker would refuse them, 2 when the file cannot be read. Addresses and folders are
+    /// not tried: whether a port is free or a directory is writable, only a start shows.
     Check(CheckArguments),
     /// Look at the files of a broker that does not run.
     #[command(subcommand)]

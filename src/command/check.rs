@@ -27,8 +27,8 @@ const UNREADABLE: u8 = 2;
 /// A word this alike or more is suggested (Jaro-Winkler, 0 to 1); most have few letters.
 const WORD_LIKENESS_MIN: f64 = 0.75;
 
-/// Checks, prints, and tells by the exit code: 0 when the broker could start with it, 1 when it
-/// would refuse, 2 when the file cannot be read.
+/// Checks, prints, and tells by the exit code: 0 when the settings are valid, 1 when a broker would
+/// refuse them, 2 when the file cannot be read.
 pub fn run(arguments: &CheckArguments) -> ExitCode {
     let text = match read_file(&arguments.file) {
         Ok(text) => text,
@@ -53,7 +53,7 @@ struct Given {
     value: String,
 }
 
-/// What is to be told of the settings, and whether a broker would start with them.
+/// What is to be told of the settings, and whether they are valid.
 fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
     let file = path.display().to_string();
     let given = given(text, overrides);
@@ -71,7 +71,7 @@ fn check(path: &Path, text: &str, overrides: &[String]) -> (String, bool) {
     // Writing to a string cannot fail.
     let is_valid = match outcome {
         Ok((_, notices)) => {
-            let _ = writeln!(told, "{file} is valid: {} settings", given.len());
+            let _ = writeln!(told, "{file} is valid: {}", counted(given.len(), "setting"));
             listener_notices(&mut told, &notices);
             let others = notices.into_iter();
             let others = others.filter(|notice| notice.kind == NoticeKind::NoListener);

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use coreline::base::config::setting::{Range, Setting, Status};
 use coreline::base::config::table::{broker_settings, topic_settings};
-use coreline::base::config::{BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, read};
+use coreline::base::config::{
+    BrokerConfig, ConfigFault, FaultKind, Notice, Origin, Sources, TOPIC_SYNONYMS, read,
+};
 use coreline::base::limits::SETTINGS_FILE_BYTES_MAX;
 
 use super::arguments::Arguments;
@@ -107,10 +109,16 @@ pub fn legible(text: &str) -> String {
     shown
 }
 
-/// The known name that is most like this one, if any is.
+/// The known name that is most like this one, if any is. Of a topic's own name it is the one under
+/// which a broker has the default.
 pub fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    if let Some((_, names)) = (TOPIC_SYNONYMS.iter()).find(|(topic, _)| **topic == name) {
+        let with_its_unit = names.iter().find(|(_, scale)| *scale == 1);
+        return with_its_unit.or(names.first()).map(|(name, _)| *name);
+    }
     nearest_of(
-        name,
+        &name,
         broker_settings().map(|setting| setting.name),
         LIKENESS_MIN,
     )
@@ -177,6 +185,9 @@ mod tests {
         assert_eq!(nearest("num.partitoins"), Some("num.partitions"));
         assert_eq!(nearest("log.dirss"), Some("log.dirs"));
         assert_eq!(nearest("coreline.core"), Some("coreline.cores"));
+        assert_eq!(nearest("Log.Dirs"), Some("log.dirs"));
+        assert_eq!(nearest("retention.ms"), Some("log.retention.ms"));
+        assert_eq!(nearest("segment.bytes"), Some("log.segment.bytes"));
         assert_eq!(nearest("zzz"), None);
     }
 

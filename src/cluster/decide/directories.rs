@@ -136,6 +136,28 @@ pub(super) fn homes(
     homes
 }
 
+/// The directories of `node`'s replicas that are not at hand, and how many each has.
+#[must_use]
+pub fn not_at_hand(
+    image: &Image,
+    node: BrokerId,
+    local: &LocalDirectories,
+) -> BTreeMap<Uuid, usize> {
+    let mut counts = BTreeMap::new();
+    for topic in image.topics().iter() {
+        for (id, partition) in of_node(topic, node) {
+            let assigned = partition.directory(node).filter(|id| !id.is_reserved());
+            let is_here = |directory: &Uuid| {
+                local.online.contains(directory) || local.found.contains_key(&id)
+            };
+            if let Some(directory) = assigned.filter(|directory| !is_here(directory)) {
+                *counts.entry(directory).or_default() += 1;
+            }
+        }
+    }
+    counts
+}
+
 /// Whether the log has never said which directory it is.
 fn is_undecided(directory: Uuid) -> bool {
     directory != DIRECTORY_LOST && directory.is_reserved()

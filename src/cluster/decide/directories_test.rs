@@ -158,6 +158,17 @@ fn a_directory_that_is_no_longer_named_is_not_replaced() {
     let topic = id(&image, "t", 1);
     let lost = homes(&image, NODE, &LocalDirectories::default());
     assert!(!lost.contains_key(&topic));
+    let mut local = LocalDirectories {
+        online: vec![A],
+        are_all_online: true,
+        ..LocalDirectories::default()
+    };
+    assert_eq!(not_at_hand(&image, NODE, &local), BTreeMap::from([(B, 1)]));
+    // Whose folder is elsewhere is not missed.
+    local.found.insert(topic, A);
+    assert_eq!(not_at_hand(&image, NODE, &local), BTreeMap::new());
+    local.online.clear();
+    assert_eq!(not_at_hand(&image, NODE, &local), BTreeMap::from([(A, 1)]));
 }
 
 #[test]

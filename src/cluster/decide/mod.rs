@@ -30,7 +30,7 @@ pub use client_quotas::describe_quotas;
 pub use create_partitions::create_partitions;
 pub use create_topics::{CreateTopicsContext, create_topics};
 pub use delete_topics::delete_topics;
-pub use directories::{LocalDirectories, assign_directory, directory_failed};
+pub use directories::{LocalDirectories, assign_directory, directory_failed, not_at_hand};
 pub use elect_leaders::elect_leaders;
 pub use features::{FeaturesContext, KRAFT_VERSION, KRAFT_VERSIONS, update_features};
 pub use preferred::{PREFERRED_MAX, PreferredDirectories};

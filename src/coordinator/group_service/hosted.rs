@@ -218,8 +218,8 @@ impl Hosted {
         if let Some(count) = memory.refused_untold(io::now()) {
             let (used, max) = (memory.used(), memory.bytes_max());
             tracing::warn!(
-                "groups and offsets of shard {} have {used} of {max} bytes: {count} requests for more \
-                 were refused (raise coreline.memory)",
+                "groups and offsets of shard {} have {used} of {max} bytes: {count} requests for \
+                 more were refused (raise coreline.memory)",
                 self.shard.id()
             );
         }

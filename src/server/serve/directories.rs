@@ -11,7 +11,7 @@ use super::strays;
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{TopicPartition, Uuid};
 use crate::base::random::Random;
-use crate::cluster::decide::LocalDirectories;
+use crate::cluster::decide::{LocalDirectories, not_at_hand};
 use crate::cluster::identity::{self, NodeIdentity};
 use crate::cluster::image::Image;
 use crate::io::task::JoinHandle;
@@ -181,11 +181,21 @@ impl Directories {
         self.moves = settled.moves;
         let found = settled.homes;
         let closed = self.online.iter().filter(|directory| directory.was_sealed);
-        Ok(LocalDirectories {
-            online: self.online.iter().map(|directory| directory.id).collect(),
+        let local = LocalDirectories {
+            online,
             are_all_online: self.offline.is_empty(),
             found,
             closed: closed.map(|directory| directory.id).collect(),
-        })
+        };
+        // Those that are offline were named before, by their paths.
+        if local.are_all_online {
+            for (id, count) in not_at_hand(image, image.node_id(), &local) {
+                tracing::error!(
+                    "no directory of log.dirs has the directory.id {id}: the {count} partitions in \
+                     it do not serve"
+                );
+            }
+        }
+        Ok(local)
     }
 }
