@@ -97,7 +97,10 @@ fn a_broker_that_cannot_print_serves_on_and_stops_in_order() {
 #[test]
 fn a_closed_terminal_stops_it_in_order_unless_that_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
-    let running = Running::start(Command::new(COMMAND), folder.path(), Stdio::null());
+    // The tests themselves may run where it is ignored.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", COMMAND]);
+    let running = Running::start(command, folder.path(), Stdio::null());
     assert_eq!(running.end(Signal::SIGHUP), Some(0));
     assert!(folder.path().join(".kafka_cleanshutdown").exists());
     let mut command = Command::new("nohup");

@@ -9,6 +9,7 @@ import time
 
 import kafka
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import RebalanceInProgressError
 
 LIMIT = 16 << 20
 # A consumer learns where its partitions begin and end only between its parked fetches.
@@ -88,7 +89,10 @@ def subscribe(bootstrap, task):
         # Not one record more than it wants: the next one has to find the rest.
         fetch_max_wait_ms=FETCH_WAIT_MS, max_poll_records=10 if wanted is None else 1)
     with open(task["output"], "w") as out:
-        while (wanted is None or count < wanted) and not os.path.exists(task["stop"]):
+        while True:
+            is_enough = wanted is not None and count >= wanted or os.path.exists(task["stop"])
+            if is_enough and is_committed(consumer):
+                break
             polled = consumer.poll(timeout_ms=POLL_MS if assigned else JOINING_POLL_MS)
             came = time.monotonic() if polled else came
             if wanted is not None and time.monotonic() - came > COMES_SECONDS_MAX:
@@ -101,9 +105,17 @@ def subscribe(bootstrap, task):
                 assigned = set(now)
                 out.write(json.dumps({"assigned": [one.partition for one in now]}) + "\n")
             out.flush()
-    consumer.commit()
     consumer.close()
     return {"count": count}
+
+
+def is_committed(consumer):
+    """Commits; where the group is being balanced, the coordinator wants it polled first."""
+    try:
+        consumer.commit()
+    except RebalanceInProgressError:
+        return False
+    return True
 
 
 def main():
