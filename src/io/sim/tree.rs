@@ -194,8 +194,14 @@ impl Tree {
                 self.create(place, Body::File(FileContent::default()))?
             }
         };
-        if options.write && self.is_directory(inode) {
-            return Err(error(libc::EISDIR));
+        if self.is_directory(inode) {
+            // The kernel's own refusal, else that of the seam.
+            let code = if options.write {
+                libc::EISDIR
+            } else {
+                libc::EINVAL
+            };
+            return Err(error(code));
         }
         if options.truncate {
             let sequence = self.next_sequence();
@@ -347,11 +353,7 @@ impl Tree {
     /// fdatasync or fsync of what had taken effect at `sequence`.
     pub fn flush(&mut self, descriptor: DescriptorId, sequence: u64) -> io::Result<()> {
         let inode = self.inode_of(descriptor)?;
-        if self.is_directory(inode) {
-            self.names.flush(sequence, Some(inode));
-        } else {
-            self.content(inode)?.flush(sequence);
-        }
+        self.content(inode)?.flush(sequence);
         self.tell(descriptor)
     }
 
@@ -408,9 +410,6 @@ impl Tree {
 
     pub fn len(&mut self, descriptor: DescriptorId) -> io::Result<u64> {
         let inode = self.inode_of(descriptor)?;
-        if self.is_directory(inode) {
-            return Ok(BLOCK);
-        }
         Ok(self.content(inode)?.visible.size)
     }
 
