@@ -1,5 +1,7 @@
 //! Quotas of clients over sockets: limits that are set through the protocol, what a client past one
 //! is told, and the rates that result, measured against the limits.
+//!
+//! Over 500 lines, as nine tests that need nothing of each other share one kind of measurement.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod broker;

@@ -187,7 +187,8 @@ impl Directories {
             found,
             closed: closed.map(|directory| directory.id).collect(),
         };
-        // Those that are offline were named before, by their paths.
+        // Those that are offline were named before, by their paths; which of the ids are theirs is
+        // not known here.
         if local.are_all_online {
             for (id, count) in not_at_hand(image, image.node_id(), &local) {
                 tracing::error!(
